@@ -86,16 +86,25 @@ function grantOf(button) {
 /** Whether what changes now is the doing of a press. */
 let isActing = false;
 
+const dialogs = document.getElementsByTagName("dialog");
+
+/** What a modal dialog covers is not seen. */
+function seenIn() {
+  const modal = [...dialogs].filter((each) => each.matches(":modal"));
+  return (button) => !modal.length || modal.some((each) => each.contains(button));
+}
+
 /** `isScroll`: what moves is moved by the person. */
 function look(isScroll = false) {
-  const now = performance.now();
+  if (document.hidden) return; // what comes meanwhile is new to who comes back
+  const [now, isUncovered] = [performance.now(), seenIn()];
   for (const [button, before] of standing) {
     if (!button.isConnected || !button.matches(GRANTING)) {
       standing.delete(button);
       continue;
     }
     const { left, top, width } = button.getBoundingClientRect();
-    if (!width) {
+    if (!width || !isUncovered(button)) {
       standing.set(button);
       continue;
     }
@@ -146,6 +155,7 @@ function onClick(event) {
 }
 
 addEventListener("keydown", acts, true);
+addEventListener("cancel", acts, true); // Escape closes a dialog behind its keydown
 // On the window, so behind them; the timer is for what stops on its way.
 addEventListener("click", () => (isActing = false));
 addEventListener("keydown", () => (isActing = false));
@@ -170,7 +180,7 @@ function scrolls({ type, buttons }) {
 
 addEventListener("scroll", () => look(performance.now() - scrolledAt < 2 * MOMENT), true);
 addEventListener("visibilitychange", () => look());
-atStart(() => setInterval(() => document.hidden || look(), OFTEN));
+atStart(() => setInterval(look, OFTEN));
 atStart(() => {
   const attributeFilter = ["action", "data-unarmed", "data-version", "hidden", "hx-post", "open", "value"];
   new MutationObserver(changed).observe(document.body, { attributeFilter, childList: true, subtree: true });

@@ -208,6 +208,44 @@ def test_a_press_whose_end_nobody_told_of_keeps_nothing_unarmed(site, tab):
     tab.sees_plan(approved_version=2)
 
 
+def test_what_a_dialog_has_covered_is_new_when_it_closes_by_itself(tab):
+    sent, keys = posts(tab), tab.page.locator("dialog#keys")
+    tab.page.evaluate("() => document.activeElement.blur()")
+    tab.page.keyboard.press("?")
+    expect(keys).to_be_visible()
+    tab.page.evaluate("() => later(501)")
+    keys.evaluate("(dialog) => dialog.close()")
+    start = tab.page.locator("#start-button")
+    expect(start).to_have_attribute("data-unarmed", "")
+    start.click(force=True)
+    assert sent == []
+    tab.page.evaluate("() => later(501)")
+    tab.page.keyboard.press("?")
+    expect(keys).to_be_visible()
+    tab.page.keyboard.press("Escape")  # closed by the person it takes the next press
+    start.click()
+    tab.sees_plan(approved_version=1)
+
+
+def test_what_came_while_the_tab_was_hidden_is_new_to_who_comes_back(site, tab):
+    sent, plan = posts(tab), int(tab.plan.get_attribute("data-plan-id"))
+    is_hidden = """(is) => {
+  Object.defineProperty(document, "hidden", { value: is, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange", { bubbles: true }));
+}"""
+    tab.page.evaluate(is_hidden, True)
+    site.post(f"/plans/{plan}/subtasks", name="Three")
+    tab.sees_plan(version=2)
+    tab.page.evaluate("() => later(501)")
+    tab.page.evaluate(is_hidden, False)
+    start = tab.page.locator("#start-button")
+    start.click(force=True)
+    assert sent == []
+    tab.page.evaluate("() => later(501)")
+    start.click()
+    tab.sees_plan(approved_version=2)
+
+
 LOOK = """(button) => {
   const { borderTopStyle, textDecorationStyle } = getComputedStyle(button);
   const { width, height } = button.getBoundingClientRect();
