@@ -1,14 +1,14 @@
 // A call that asks first: the keys, the reason for a no, and the way there from the plan.
 import { mayApprove } from "./approving.js";
-import { always, byId, gettext, moveInto, on, unfoldAround } from "./dom.js";
+import { always, byId, gettext, moveInto, on, unfoldAround, withTextKept } from "./dom.js";
 import { close } from "./drawer.js";
 
-/** What a person has just done on this page that ends a question, by its address, and when. */
+/** What a person does on this page that ends a question, by its address. */
 const ENDS = [
-  [/\/plan\/stop$/, gettext("You stopped the plan, so this is not asked any more. Your text is kept.")],
-  [/\/plan\/cancel$/, gettext("You cancelled the plan, so this is not asked any more. Your text is kept.")],
-  [/\/(skip|replan)$/, gettext("You left this subtask, so this is not asked any more. Your text is kept.")],
-  [/\/stop$/, gettext("You stopped the reply, so this is not asked any more. Your text is kept.")],
+  [/\/plan\/stop$/, gettext("You stopped the plan, so this is not asked any more.")],
+  [/\/plan\/cancel$/, gettext("You cancelled the plan, so this is not asked any more.")],
+  [/\/(skip|replan)$/, gettext("You left this subtask, so this is not asked any more.")],
+  [/\/stop$/, gettext("You stopped the reply, so this is not asked any more.")],
 ];
 const OWN = 15_000; // ms
 let own = { words: "", at: 0 };
@@ -58,7 +58,7 @@ function moveBelow(form, card) {
   form.querySelector("[data-settled]").hidden = false;
   const alert = form.querySelector("[role=alert]");
   const isOwn = Date.now() - own.at < OWN;
-  alert.textContent = isOwn ? own.words : gettext("Settled elsewhere. Your text is kept.");
+  alert.textContent = withTextKept(isOwn ? own.words : gettext("Settled elsewhere."));
   alert.classList.toggle("error-text", !isOwn);
   return box;
 }

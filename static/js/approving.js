@@ -57,7 +57,7 @@ function allUp() {
 // A button that starts or allows something is armed once it has stood still for a moment: what has just
 // come, or moved under the pointer, is not what the person aimed at. A no works at once.
 
-const OFTEN = 250; // ms between two looks at where they stand, as what moves need not change
+const OFTEN = 250; // ms between two looks, as what moves need not change
 const GLIDING = 400; // ms in which what a person's own press has opened comes to its place
 const VERBS = [
   ...["activate", "again", "approve", "check", "decide", "go-back", "go-on", "look", "looked", "make-admin"],
@@ -67,10 +67,10 @@ const WHERE = ["hx-post", "action"].flatMap((name) =>
   VERBS.flatMap((verb) => [`[${name}$="/${verb}"]`, `[${name}*="/${verb}?"]`]),
 );
 const GRANTING = `button:is(${WHERE}), form:is(${WHERE}):not([data-why]) button:not([type=button])`;
-/** Of each: what it grants, where it stands, since when, until when it glides; none if it is not seen. */
+/** Of each that is seen: {grant, place, since, glides}. */
 const standing = new Map();
 
-/** Those within `root` are known from now on: to look for them in all of a long page takes too long. */
+/** Takes in those within `root`, as to look through a long page takes too long. */
 function gather(root) {
   if (root.matches?.(GRANTING)) standing.set(root, standing.get(root));
   for (const button of root.querySelectorAll?.(GRANTING) ?? []) standing.set(button, standing.get(button));
@@ -125,11 +125,8 @@ const isArmed = (button) => (pressedAt ?? performance.now()) - standing.get(butt
 
 addEventListener("pointerdown", begins, true);
 addEventListener("keydown", begins, true);
-addEventListener("pointerup", ends, true);
-addEventListener("pointercancel", ends, true);
-addEventListener("keyup", ends, true);
-// Of a press that leaves the window, or opens a menu of the browser, no end is told.
-addEventListener("contextmenu", ends, true);
+// Of a press that leaves the window, or opens a menu of the browser, no other end is told.
+for (const end of ["pointerup", "pointercancel", "keyup", "contextmenu"]) addEventListener(end, ends, true);
 addEventListener("blur", ends);
 
 function begins({ repeat }) {
@@ -168,10 +165,7 @@ function acts({ isTrusted }) {
 }
 
 let scrolledAt = -Infinity;
-addEventListener("wheel", scrolls, { passive: true });
-addEventListener("touchmove", scrolls, { passive: true });
-addEventListener("pointermove", scrolls, { passive: true });
-addEventListener("keydown", scrolls);
+for (const type of ["wheel", "touchmove", "pointermove", "keydown"]) addEventListener(type, scrolls, { passive: true });
 
 /** By wheel, finger, a key, or the bar that is dragged. */
 function scrolls({ type, buttons }) {

@@ -1,8 +1,5 @@
-// Words used everywhere.
-//
-// A module that fails leaves the others alone. While a file is read it only declares and registers;
-// what it does at the start is given to `atStart`, and runs when all files have been read, each by
-// itself.
+// What all modules use. While a file is read it only declares and registers; what it does at the start
+// is given to `atStart`, so that a module that fails leaves the others alone.
 export const byId = (id) => document.getElementById(id);
 
 /** Call `act(element, event)` for events of this type on, or inside, elements that match. */
@@ -16,8 +13,7 @@ export function on(type, selector, act) {
 let hasStarted = false;
 document.addEventListener("DOMContentLoaded", () => (hasStarted = true), { once: true });
 
-/** Call `act` once, when all modules have been read: listeners do not stop each other. In a part that
- * comes later (workspace.js) that is when this part has been read. */
+/** Call `act` once, when all modules have been read. */
 export function atStart(act) {
   if (hasStarted) queueMicrotask(() => act());
   else document.addEventListener("DOMContentLoaded", () => act(), { once: true });
@@ -72,8 +68,7 @@ export const csrf = () => document.querySelector("meta[name=csrf]").content;
 /** Whose page this is; another one after another sign-in. */
 export const person = () => document.querySelector("meta[name=person]").content;
 
-// What the scripts say, in the language of the page. Another language than English brings its catalog
-// before them (console/language.py: script_texts).
+// Texts, in the language of the page (console/language.py: script_texts).
 
 const lang = document.documentElement.lang;
 

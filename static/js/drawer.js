@@ -1,5 +1,4 @@
-// The plan beside the conversation, or over it on a phone. Whether it is open is the reader's
-// business, so it is kept here and not by the server.
+// The plan beside the conversation, or over it on a phone. Whether it is open is kept here.
 import { mayApprove } from "./approving.js";
 import {
   always,
@@ -67,8 +66,7 @@ function newNotices() {
   return fresh;
 }
 
-/** What stands elsewhere on the page about the drawer; what lies under a sheet, or under the list of
- * conversations, can be neither focused nor pressed. */
+/** What lies under a sheet, or under the list of conversations, can be neither focused nor pressed. */
 function sync() {
   document.querySelector("[data-toggle-drawer]")?.setAttribute("aria-expanded", String(isDrawerOpen()));
   const side = areFilesOpen() ? ".files-panel" : isDrawerOpen() ? ".drawer:not(.files-panel)" : "";
@@ -103,8 +101,7 @@ always(() => {
   sync();
 });
 
-/** A refusal was about the plan and version that were shown, and goes when they do; one that comes
- * with a new drawer is written after it. */
+/** A refusal was about the plan and version that were shown, and goes when they do. */
 document.addEventListener("planside:drawer", ({ detail: fresh }) => {
   const { planId, version } = byId("plan").dataset;
   if (fresh.dataset.planId !== planId || fresh.dataset.version !== version) byId("plan-alert").textContent = "";
@@ -173,8 +170,7 @@ on("keydown", "#plan", (_drawer, event) => {
   byId("plan-actions").querySelector("form > [data-kind=go]:not([hidden])")?.click();
 });
 
-// The agent's files beside the conversation, in place of the plan. The panel and its script come
-// when it is first opened.
+// The agent's files, in place of the plan. Panel and script come when they are first opened.
 
 let coming = null;
 
@@ -220,8 +216,8 @@ async function fetchPanel() {
   return workspace;
 }
 
-// What a plan tells its agent, folded and unfolded. Before a yes all of it is shown; who folds it
-// finds it folded again, until there is another version. After the yes each name opens its own.
+// What a plan tells its agent. Before a yes all of it is shown; who folds it finds it folded again, until
+// there is another version. After the yes each name opens its own.
 
 const list = () => byId("subtasks");
 const plan = () => byId("plan");
@@ -300,8 +296,7 @@ atStart(() => {
   if (app) new MutationObserver(applyCards).observe(app, { attributeFilter: ["data-drawer"] });
 });
 
-// While a plan runs the drawer follows the subtask that runs, until the reader scrolls by hand; then
-// it stays where they are until the plan is started again.
+// The drawer follows the subtask that runs, until the reader scrolls by hand.
 
 const ROOM = 16; // px around the subtask
 const calm = matchMedia("(prefers-reduced-motion)");

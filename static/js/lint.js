@@ -1,7 +1,6 @@
-// A file that is edited as text, with what is wrong of it under its lines while one types. A text field
-// has no room between its lines, so the text is edited in an element that holds it without parts and
-// flows around the faults: floats before it, each as far down as its line ends. The text field stays
-// the form's own and has the same text. Asked for by pages with such files alone: it imports nothing.
+// A file that is edited as text, with its faults under the lines. A text field has no room there, so the
+// text is edited in an element that flows around the faults: floats before it, each as far down as its
+// line ends. The field stays the form's own and has the same text.
 
 const places = new CSSStyleSheet(); // the policy of the pages forbids style attributes
 addEventListener("DOMContentLoaded", () => document.adoptedStyleSheets.push(places));
@@ -37,7 +36,7 @@ function start() {
   if (isChosen) box.focus({ preventScroll: true });
 }
 
-/** Nothing where a browser has no plain text to edit: there the text field stays, below the faults. */
+/** Nothing where a browser has no plain text to edit: there the field stays, below the faults. */
 function editable() {
   const made = document.createElement("div");
   try {
@@ -108,8 +107,7 @@ const faults = () => [...list().children];
 
 let lines = []; // of each of them, in the text as it is now
 
-/** From a line of the text that was judged to the line of the present one: what stands in no line any
- * more stands at the one that took its place. */
+/** From a line of the text that was judged to the present one, or the one that took its place. */
 function follower() {
   const [was, is] = [judged, field.value].map(linesOf);
   const shortest = Math.min(was.length, is.length);

@@ -1,5 +1,4 @@
-// Popovers hang under the button that opened them, or above it where there is no room below. On
-// narrow screens they are sheets, which the style sheet places.
+// Popovers hang under the button that opened them, or above it where there is no room below.
 import { always, atStart, byId, cursor, gettext, isSidebarOver, offCanvas, on } from "./dom.js";
 import { fetched, headers, poll, send, show, signedOut, swap } from "./requests.js";
 
@@ -80,8 +79,7 @@ export function openAt(popover, button) {
   hang(popover, button);
 }
 
-// The list of conversations says how the others stand: what waits for the person in one of them is
-// seen from here, and what commands and scripts begin comes by itself.
+// The list of conversations says how the others stand.
 
 const EVERY = 2000; // ms
 let tag = ""; // of the list on the page

@@ -1,5 +1,5 @@
 // Small things: dialogs, what can be undone, the settings' cards, the list of plans.
-import { always, atStart, byId, gettext, on, person, withTextKept } from "./dom.js";
+import { always, atStart, behind, byId, gettext, on, person, withTextKept } from "./dom.js";
 import { headers, poll, signedOut, swapFrom } from "./requests.js";
 
 // Dialogs
@@ -89,34 +89,18 @@ function sayWhatStops(dialog) {
   }
 }
 
-/** By how many subtasks stand behind the one that runs. */
 function stopWords(now, last) {
-  const next = now + 1;
-  if (now === last) {
-    return gettext(
-      "Subtask {now} ends where it is. Files already written stay. You can start again from subtask {now}.",
-      { now },
-    );
-  }
-  if (next === last) {
-    return gettext(
-      "Subtask {now} ends where it is and {next} will not run. Files already written stay. " +
-        "You can start again from subtask {now}.",
-      { now, next },
-    );
-  }
-  if (next + 1 === last) {
-    return gettext(
-      "Subtask {now} ends where it is and {next} and {last} will not run. Files already written stay. " +
-        "You can start again from subtask {now}.",
-      { now, next, last },
-    );
-  }
-  return gettext(
-    "Subtask {now} ends where it is and {next} to {last} will not run. Files already written stay. " +
-      "You can start again from subtask {now}.",
-    { now, next, last },
-  );
+  const rest = restWords(now + 1, last);
+  const ends =
+    now === last
+      ? gettext("Subtask {now} ends where it is.", { now })
+      : gettext("Subtask {now} ends where it is and {rest} will not run.", { now, rest });
+  return behind(ends) + gettext("Files already written stay. You can start again from subtask {now}.", { now });
+}
+
+function restWords(next, last) {
+  if (next === last) return last;
+  return next + 1 === last ? gettext("{next} and {last}", { next, last }) : gettext("{next} to {last}", { next, last });
 }
 
 /** One dialog asks about many subtasks: the button says about which, and where the answer goes. */

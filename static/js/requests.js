@@ -95,8 +95,7 @@ function acts(element = null) {
   document.dispatchEvent(new CustomEvent("planside:acts", { detail: element }));
 }
 
-/** Said before this answer is shown; htmx's own event comes after that. The socket may be faster,
- * and what was pressed be gone. */
+/** Said before this answer is shown; htmx's own event comes after that. */
 const answered = (element, response) => tell("planside:answered", element, response);
 
 function tell(type, element, { ok }) {
@@ -109,8 +108,8 @@ function forgetRefusal(element) {
   if (alert) alert.textContent = "";
 }
 
-/** A decision is about the plan and version on the screen: the form's or the dialog's own, as they
- * were when it was opened, else the drawer's. */
+/** A decision is about the plan and version on the screen: those of the form or dialog as it was
+ * opened, else of the drawer. */
 function nameThePlan({ sourceElement, request }) {
   const shown = sourceElement.closest("[data-plan-id]")?.dataset;
   if (!shown) return;
@@ -295,11 +294,9 @@ export function swap(text) {
   return htmx.swap({ sourceElement: byId("app"), target: byId("app"), swap: "none", text });
 }
 
-/** Whether there was a place to say it. */
 function failed(element, sentence) {
   const alert = alertOf(element);
   if (alert) sayUntilReached(alert, sentence);
-  return Boolean(alert);
 }
 
 /** What only says that nothing got through is taken away when the way is back. */

@@ -33,8 +33,7 @@ function admit(task) {
   return true;
 }
 
-/** Something that is on the page already is not added a second time, and a turn stands where its
- * first message stands. */
+/** What is on the page already is not added again; a turn stands where its first message does. */
 function putInPlace(task, root) {
   const there = root.id && byId(root.id);
   const next = !there && task.target.id === "thread" && turnAfter(root, task.target);
@@ -59,8 +58,8 @@ function leaveOutWhatIsThere({ fragment, target }) {
 
 const AGAIN = 2000; // ms
 
-/** A message of a turn that began before "Show earlier" and goes on: the whole turn comes. What was
- * drawn before the page's last event is asked for again. */
+/** A message of a turn that began before "Show earlier": the whole turn comes. What was drawn before
+ * the page's last event is asked for again. */
 function bringTurn(id) {
   inTurn("turns", async () => {
     if (byId(id) || !byId("thread")) return;
@@ -80,8 +79,7 @@ function isAwaited(task) {
   return "streaming" in task.target.dataset;
 }
 
-/** Nothing on the page goes back to how it was. What comes with an older cursor is all here already:
- * a turn group has no number of its own, and one that is to be removed may have begun since. */
+/** Nothing on the page goes back to how it was; what comes with an older cursor is all here already. */
 function isOlder(root, target) {
   if (root.classList.contains("block")) {
     news = Date.now();
@@ -93,8 +91,7 @@ function isOlder(root, target) {
   return root.id === "status" ? comes <= shown : comes < shown;
 }
 
-/** A subtask that has just been settled folds to one line, unless someone is reading there or has
- * written something. */
+/** A subtask that has just been settled folds, unless someone reads or has written there. */
 function foldSettled(root, target) {
   const group = target.closest("details.turn-group");
   if (!group || !root.id.endsWith("-head") || target.dataset.status !== "in_progress") return;
@@ -103,8 +100,7 @@ function foldSettled(root, target) {
   if (isSettled && !isHeld) group.open = false;
 }
 
-// Where the focus goes when what had it is gone: to the named place it belonged to, never to the
-// page's body. One table for every button, dialog and form.
+// Where the focus goes when what had it is gone: to the named place it belonged to.
 
 const narrow = matchMedia("(max-width: 820px)");
 const KEEP = "planside-focus";
