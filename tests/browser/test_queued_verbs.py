@@ -100,6 +100,25 @@ def test_what_ends_a_plan_never_waits_behind_another_change(site, open_tab):
     held[0].continue_()
 
 
+def test_a_stop_says_which_subtasks_will_not_run(site, open_tab):
+    tab = open_tab().chat(site.started("hang"))
+    expect(tab.log).to_contain_text("I am at it")
+    for behind, rest in enumerate(("", " and 3", " and 3 and 4", " and 3 to 5")):
+        tab.subtasks.evaluate(
+            """(list, count) => {
+  const [first, runs, next] = list.querySelectorAll(":scope > li");
+  list.next ??= next;
+  list.replaceChildren(first, runs, ...Array.from({ length: count }, () => list.next.cloneNode(true)));
+}""",
+            behind,
+        )
+        tab.button("Stop plan").click()
+        dialog = tab.page.get_by_role("dialog")
+        ends = f"Subtask 2 ends where it is{rest}{' will not run' if rest else ''}. Files already"
+        expect(dialog).to_contain_text(f"{ends} written stay. You can start again from subtask 2.")
+        tab.page.keyboard.press("Escape")
+
+
 KNOW = "(list) => list.querySelectorAll('button').forEach((each) => (each.was = each.ariaLabel))"
 BECAME = """(list) => [...list.querySelectorAll("button")]
   .filter(({ was }) => was)
