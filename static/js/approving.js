@@ -126,7 +126,10 @@ const isArmed = (button) => (pressedAt ?? performance.now()) - standing.get(butt
 addEventListener("pointerdown", begins, true);
 addEventListener("keydown", begins, true);
 // Of a press that leaves the window, or opens a menu of the browser, no other end is told.
-for (const end of ["pointerup", "pointercancel", "keyup", "contextmenu"]) addEventListener(end, ends, true);
+addEventListener("pointerup", ends, true);
+addEventListener("pointercancel", ends, true);
+addEventListener("keyup", ends, true);
+addEventListener("contextmenu", ends, true);
 addEventListener("blur", ends);
 
 function begins({ repeat }) {
@@ -165,7 +168,10 @@ function acts({ isTrusted }) {
 }
 
 let scrolledAt = -Infinity;
-for (const type of ["wheel", "touchmove", "pointermove", "keydown"]) addEventListener(type, scrolls, { passive: true });
+addEventListener("wheel", scrolls, { passive: true });
+addEventListener("touchmove", scrolls, { passive: true });
+addEventListener("pointermove", scrolls, { passive: true });
+addEventListener("keydown", scrolls);
 
 /** By wheel, finger, a key, or the bar that is dragged. */
 function scrolls({ type, buttons }) {

@@ -118,11 +118,7 @@ def tab(site, open_tab):
     return tab
 
 
-def test_another_version_that_came_by_itself_is_not_started_at_once(site, tab):
-    sent = posts(tab)
-    plan = int(tab.plan.get_attribute("data-plan-id"))
-    site.post(f"/plans/{plan}/subtasks", name="Three")
-    tab.sees_plan(version=2)
+def counts_in_a_moment(tab, sent, version=1):
     start = tab.page.locator("#start-button")
     start.click(force=True)
     start.press("Enter")
@@ -130,27 +126,33 @@ def test_another_version_that_came_by_itself_is_not_started_at_once(site, tab):
     assert sent == []
     tab.page.evaluate("() => later(500)")
     start.click()
-    tab.sees_plan(approved_version=2)
+    tab.sees_plan(approved_version=version)
+
+
+def moves_by(tab, pixels):
+    tab.page.evaluate(
+        "(to) => (document.getElementById('plan-actions').style = `position: relative; top: ${to}px`)",
+        pixels,
+    )
+
+
+def test_another_version_that_came_by_itself_is_not_started_at_once(site, tab):
+    sent = posts(tab)
+    plan = int(tab.plan.get_attribute("data-plan-id"))
+    site.post(f"/plans/{plan}/subtasks", name="Three")
+    tab.sees_plan(version=2)
+    counts_in_a_moment(tab, sent, version=2)
 
 
 def test_what_moved_by_itself_is_not_started_at_once(tab):
     sent = posts(tab)
-    tab.page.evaluate(
-        "() => document.getElementById('plan-actions').style = 'position: relative; top: -12px'"
-    )
-    start = tab.page.locator("#start-button")
-    start.click(force=True)
-    assert sent == []
-    tab.page.evaluate("() => later(500)")
-    start.click()
-    tab.sees_plan(approved_version=1)
+    moves_by(tab, -12)
+    counts_in_a_moment(tab, sent)
 
 
 def test_a_press_counts_from_when_it_began(tab):
     sent = posts(tab)
-    tab.page.evaluate(
-        "() => document.getElementById('plan-actions').style = 'position: relative; top: -12px'"
-    )
+    moves_by(tab, -12)
     start = tab.page.locator("#start-button")
     start.hover(force=True)
     for begin, end in (
@@ -162,9 +164,7 @@ def test_a_press_counts_from_when_it_began(tab):
         tab.page.evaluate("() => later(501)")
         end()
         assert sent == []
-        tab.page.evaluate(
-            "() => document.getElementById('plan-actions').style = 'position: relative; top: -9px'"
-        )
+        moves_by(tab, -9)
     tab.page.evaluate("() => later(501)")
     start.click()
     tab.sees_plan(approved_version=1)
@@ -238,12 +238,7 @@ def test_what_came_while_the_tab_was_hidden_is_new_to_who_comes_back(site, tab):
     tab.sees_plan(version=2)
     tab.page.evaluate("() => later(501)")
     tab.page.evaluate(is_hidden, False)
-    start = tab.page.locator("#start-button")
-    start.click(force=True)
-    assert sent == []
-    tab.page.evaluate("() => later(501)")
-    start.click()
-    tab.sees_plan(approved_version=2)
+    counts_in_a_moment(tab, sent, version=2)
 
 
 LOOK = """(button) => {
