@@ -157,14 +157,19 @@ function onClick(event) {
 addEventListener("keydown", acts, true);
 addEventListener("cancel", acts, true); // Escape closes a dialog behind its keydown
 // On the window, so behind them; the timer is for what stops on its way.
-addEventListener("click", () => (isActing = false));
-addEventListener("keydown", () => (isActing = false));
+addEventListener("click", acted);
+addEventListener("keydown", acted);
 
 /** What comes until all who hear of it are done, the press has opened. */
 function acts({ isTrusted }) {
   look();
   isActing = isTrusted;
-  setTimeout(() => (isActing = false));
+  setTimeout(acted);
+}
+
+function acted() {
+  if (isActing) look();
+  isActing = false;
 }
 
 let scrolledAt = -Infinity;

@@ -306,6 +306,20 @@ def test_what_a_press_has_opened_takes_the_next_press(site, open_tab, waiting):
     expect(tab.row(2)).to_have_attribute("data-state", "abandoned")
 
 
+@pytest.mark.parametrize("by", ["pointer", "key"])
+def test_the_drawer_that_a_press_has_opened_takes_the_next_press(tab, by):
+    # Nothing else changes with it.
+    plan = tab.plan.get_attribute("data-plan-id")
+    tab.page.evaluate("(plan) => localStorage.setItem(`card-${plan}`, '1 shut')", plan)
+    tab.button("Close plan").click()
+    expect(tab.plan).to_be_hidden()
+    tab.page.evaluate("() => later(501)")
+    tab.drawer_toggle.click() if by == "pointer" else tab.drawer_toggle.press("Enter")
+    start = tab.page.locator("#start-button")
+    start.click() if by == "pointer" else start.press("Enter")
+    tab.sees_plan(approved_version=1)
+
+
 QUIET = {
     *("plan-cancel", "plan-cancel-asking", "plan-beside", "plan-pause", "plan-stop", "plan-edit"),
     *("plan-delete", "plan-use-again", "plan-comments-send", "subtask-add", "subtask-edit"),
