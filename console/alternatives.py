@@ -15,8 +15,7 @@ from agents.engine import alternatives
 from agents.errors import Conflict, Invalid
 from agents.models import Conversation, Lane, Message, Turn
 from console.chat_commands import COMMAND, SeenOnPage, answer
-from console.chat_results import ChatResult
-from console.plan_requests import plan_command
+from console.plan_requests import ChatResult, plan_command
 from console.throttling import count_message
 from plans import actions
 from plans.actions.alternatives import asking_of

@@ -16,8 +16,8 @@ from agents.engine.steps import result_of
 from agents.errors import Refused
 from agents.models import Message, Turn, TurnState
 from agents.run_once import outcome_of
+from console.language import chain_description, shown_name
 from console.line_faults import LineFault, of_chain
-from console.shipped import chain_description, shown_name
 
 # What an agent thinks by a chain for.
 ROLES = {

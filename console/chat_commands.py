@@ -20,8 +20,7 @@ from agents.config.store import read_agent
 from agents.errors import Conflict, Refused
 from agents.models import Conversation, Message
 from agents.sentences import commas
-from console.chat_results import ChatResult, typed, with_notice, with_refusal
-from console.plan_requests import ask, plan_command
+from console.plan_requests import ChatResult, ask, plan_command, typed, with_notice, with_refusal
 from console.throttling import count_message
 from plans import actions, approval_phrases
 from plans.actions.create import bind, join

@@ -22,9 +22,9 @@ from console.asked_in_chat import Asked
 from console.check_display import asking_tools
 from console.exceeded_limits import ExceededLimit, used_up
 from console.finish_blocks import Checking, checking_of
+from console.language import agent_name, shown_name
 from console.plan_buttons import PlanButtons, plan_buttons
 from console.plan_requests import plan_is_off
-from console.shipped import agent_name, shown_name
 from console.status_labels import (
     UNANSWERED,
     WRITING,

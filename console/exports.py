@@ -20,7 +20,7 @@ from agents.models.conversation import attachments_in
 from agents.sentences import commas
 from agents.timestamps import timestamp
 from console.call_images import plan_markdown
-from console.shipped import agent_name
+from console.language import agent_name
 from plans.models import Plan
 from plans.snapshot import snapshot
 

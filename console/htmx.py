@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from functools import wraps
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
@@ -35,6 +36,12 @@ FIELD = re.compile(r"[\w.\[\]-]{1,200}", re.ASCII)
 
 Verb = Callable[..., str | HttpResponse | None]
 View = Callable[..., HttpResponse]
+
+
+def person(request: HttpRequest) -> User:
+    """Whose session it is; the middleware lets nobody else in."""
+    assert isinstance(request.user, User)
+    return request.user
 
 
 def own_conversation(request: HttpRequest, pk: int) -> Conversation:
@@ -148,3 +155,13 @@ def invalid_sentence(error: ValidationError) -> str:
     return gettext("The {field} cannot be used: {problem}.").format(
         field=field, problem=fault["msg"]
     )
+
+
+def unless_known(request: HttpRequest, tag: str, draw: Callable[[], str]) -> HttpResponse:
+    """304 when the page has what this tag stands for, else what is drawn now."""
+    # A compressed answer has the tag as W/"…".
+    is_known = request.headers.get("If-None-Match", "").removeprefix("W/") == tag
+    response = HttpResponseNotModified() if is_known else HttpResponse(draw())
+    response.headers["ETag"] = tag
+    response.headers["Cache-Control"] = "private, no-cache"
+    return response

@@ -17,9 +17,13 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import formats, translation
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.cache import cache_control
 from django.views.i18n import JavaScriptCatalog
 
+from agents.config.schema import AgentFile
+from agents.config.store import read_agent
+from agents.errors import NotFound
 from console.preferences import preferences
 
 P = ParamSpec("P")
@@ -116,3 +120,47 @@ def script_texts(request: HttpRequest, fingerprint: str, language: str) -> HttpR
     """The texts of the scripts, at an address that changes with every text."""
     with translation.override(known(language)):
         return ScriptTexts(packages=["console"]).get(request)
+
+
+# What comes with Planside in the reader's language, as long as nobody has changed it.
+
+# As they stand in agents/config/samples and agents/chains/shipped: the model reads these.
+SAMPLE = "docs-writer"
+SAMPLE_NAME = gettext_noop("Docs writer")
+CHAINS = {
+    "default-chain": gettext_noop(
+        "Ordinary chat: ask the model, run the tools it calls, until it just answers."
+    ),
+    "default-run-chain": gettext_noop(
+        "One question from the command line: ask the model, run the tools it calls, until it "
+        "answers."
+    ),
+    "executor": gettext_noop(
+        "Working on one subtask of an approved plan until it is finished or has failed."
+    ),
+    "planner": gettext_noop(
+        "Planning: turn a goal into a checklist, or revise it, and present it."
+    ),
+    "reviewer": gettext_noop(
+        "Judging whether a subtask is done, by what was done and not by what the agent says. "
+        "Only its first task counts."
+    ),
+}
+
+
+def shown_name(file: AgentFile) -> str:
+    """What an agent is called on pages; its form has the name as the file has it."""
+    is_ours = file.id == SAMPLE and file.name == SAMPLE_NAME
+    return gettext(file.name) if is_ours else file.name
+
+
+def agent_name(agent_id: str) -> str:
+    """As its file has it now; the id stays when the agent was deleted."""
+    try:
+        return shown_name(read_agent(agent_id).file)
+    except NotFound:
+        return agent_id
+
+
+def chain_description(text: str) -> str:
+    return gettext(text) if text in CHAINS.values() else text

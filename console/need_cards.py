@@ -14,12 +14,12 @@ from console.call_display import question_of
 from console.check_display import check_not_run
 from console.conversation_state import ConversationState, read_state
 from console.exceeded_limits import ExceededLimit, used_up
-from console.shipped import agent_name
-from console.status_labels import UNANSWERED as WAITS_FOR_ANSWER
+from console.language import agent_name
 from console.status_labels import Snapshot
 from plans.models import Attempt, Plan, State
 from plans.needs import Need, NeedKind, last_words
 from plans.snapshot import snapshot
+from plans.standing import WAITS_FOR_ANSWER
 
 MOST_CARDS = 30  # drawn at once; the others come as these are answered
 RESTS = {
@@ -98,7 +98,7 @@ class NeedCard:
         if kind == NeedKind.APPROVAL:
             return question_of(self.call) if self.call else ""
         if kind == NeedKind.UNANSWERED:
-            return str(WAITS_FOR_ANSWER.words)
+            return WAITS_FOR_ANSWER.word
         if kind in RESTS:
             return str(RESTS[kind])
         total = len(plan["subtasks"]) if plan else 0

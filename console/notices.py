@@ -15,8 +15,8 @@ from agents.actors import PERSON
 from agents.engine.usage import duration
 from agents.models import Conversation, Event, Message, Preferences, Turn
 from agents.sentences import beside, commas
+from console.language import agent_name
 from console.need_cards import NeedCard, cards_of
-from console.shipped import agent_name
 from console.visible_text import visible_plain
 from plans.models import Plan, PlanVersion, State
 from plans.needs import NeedKind, needs_of

@@ -16,10 +16,10 @@ from agents.models import Conversation, ToolSource
 from agents.words import Question, question_of
 from console import finding
 from console.finding import Found, FoundConversation, FoundMessage, FoundPlan
+from console.language import shown_name
 from console.settings_pages import pages_for
-from console.shipped import shown_name
 from console.snippets import Piece, marked, spans_of
-from console.status_labels import NAMES, name_of_mark
+from console.status_labels import NAMES
 from plans.needs import needs_of
 from plans.search import PlanSummary
 
@@ -216,7 +216,7 @@ def plan_found_row(found: FoundPlan) -> Row:
     return Row(
         found.title,
         shape=plan.standing.shape,
-        word=name_of_mark(plan.standing.shape, plan.standing.word),
+        word=plan.standing.mark_name,
         where=found.where,
         snippet=found.snippet,
         meta=standing_of(plan),

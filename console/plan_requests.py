@@ -1,6 +1,11 @@
-"""Asking for a plan: the command /plan from the chat, and the same from every other door."""
+"""Asking for a plan: the command /plan from the chat, and the same from every other door.
+
+And what becomes of something that a person typed, with the notices that answer without a model.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from django.db import transaction
 from django.utils.translation import gettext
@@ -8,12 +13,47 @@ from django.utils.translation import gettext
 from agents import actions as talk
 from agents.attachments import Files
 from agents.config.store import read_agent
-from agents.errors import Conflict, Invalid
-from agents.models import Conversation
-from console.chat_results import ChatResult, typed, with_notice
+from agents.errors import Conflict, Invalid, Refused
+from agents.models import Conversation, Message, Turn
 from console.status_labels import describe_plan
 from console.throttling import count_message
 from plans import actions
+
+
+@dataclass(frozen=True)
+class ChatResult:
+    """The person's message, the turn that will answer it, and the conversation to go on in.
+
+    That is another one after /new, whose message is not stored. `refused` is why a message that
+    was to start or cancel a plan did nothing, `notice` the text of a notice in place of a reply.
+    """
+
+    message: Message
+    turn: Turn | None
+    conversation: Conversation
+    refused: Refused | None = None
+    notice: str = ""
+
+
+def typed(
+    c: Conversation, text: str, by: str, command: str, *, stays: bool = False, files: Files = ()
+) -> Message:
+    """A message that no model answers; it `stays` where it decided about a plan."""
+    meta: dict[str, object] = {"command": command}
+    if files:
+        meta["attachments"] = list(files)
+    kind, role = Message.Kind.TEXT, "user"
+    return talk.add_message(c, kind, text, role, meta=meta, by=by, stays=stays)
+
+
+def with_notice(c: Conversation, message: Message, notice: str, **meta: object) -> ChatResult:
+    talk.add_message(c, Message.Kind.NOTICE, notice, meta=dict(meta))
+    return ChatResult(message, None, c, notice=notice)
+
+
+def with_refusal(c: Conversation, message: Message, refusal: Refused) -> ChatResult:
+    talk.add_message(c, Message.Kind.NOTICE, str(refusal))
+    return ChatResult(message, None, c, refusal, str(refusal))
 
 
 def plan_command(

@@ -19,8 +19,7 @@ from agents.llm.providers import lacks, provider_names, resolve
 from agents.llm.request import Endpoint
 from agents.models import Provider
 from console.form_parsing import price_lines
-from console.language import grouped
-from console.shipped import shown_name
+from console.language import grouped, shown_name
 
 MOST_ROWS = 20  # models that a card shows at once
 SHORTEST_HINT = 12  # characters of a key that may show its last four

@@ -11,17 +11,19 @@ from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db.models import Case, Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum, When
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext
 
+from agents.config.ownership import agents_of
 from agents.config.store import AgentRecord
 from agents.engine.subagents import DEEPEST
 from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
 from agents.statements import prepared
-from console.shipped import shown_name
-from console.status_labels import UNANSWERED, WRITING, name_of_mark
-from plans.standing import Standing, standings_of
+from console.htmx import person
+from console.language import shown_name
+from plans.standing import BEING_WRITTEN, WAITS_FOR_ANSWER, Standing, standings_of
 
 MOST = 200  # conversations listed
 URGENT = ("failed", "check_failed", "regressed", "question", "waiting")
@@ -185,17 +187,17 @@ def mark_of(conversation: Listed, standing: Standing | None) -> tuple[str, str]:
     What a call or a helper asks in an ordinary reply waits too.
     """
     if conversation.wants_plan and not conversation.asks:
-        mark = WRITING if conversation.answers else UNANSWERED
-        return mark.shape, str(mark.word)
+        mark = BEING_WRITTEN if conversation.answers else WAITS_FOR_ANSWER
+        return mark.shape, mark.word
     if standing is not None and standing.shape in URGENT:
-        return standing.shape, str(standing.word)
+        return standing.shape, standing.word
     if conversation.asks_a_question:
         return "question", gettext("Waiting for your answer")
     if conversation.asks:
         return "waiting", gettext("Waiting for you")
     if standing is None or standing.shape == "abandoned":
         return "", ""
-    return standing.shape, name_of_mark(standing.shape, standing.word)
+    return standing.shape, standing.mark_name
 
 
 def day_of(day: date) -> str:
@@ -231,3 +233,18 @@ def below(rows: QuerySet[Any], above: str) -> Q:
 
 def any_of(ways: Iterable[Q]) -> Q:
     return reduce(or_, ways)
+
+
+def sidebar_context(request: HttpRequest, current: int | None) -> dict[str, object]:
+    """The list of conversations as every page has it, grouped as this browser remembers."""
+    user, group = person(request), group_of(request.COOKIES.get("group"))
+    list_tag, _ = sidebar_tag(user, group, current)
+    agents = agents_of(user)
+    groups = grouped(user, agents, by_date=group == "date", current=current)
+    return {
+        "group": group,
+        "agents": agents,
+        "groups": groups,
+        "list_tag": list_tag,
+        "has_put_away": has_put_away(user),
+    }

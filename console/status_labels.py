@@ -20,7 +20,14 @@ from agents.models import Conversation, Message
 from agents.sentences import detailed
 from plans.models import Plan
 from plans.queries import active_plan, checklist
-from plans.standing import Standing, of_document, standings_of
+from plans.standing import (
+    BEING_WRITTEN,
+    FINISHED,
+    WAITS_FOR_ANSWER,
+    Standing,
+    of_document,
+    standings_of,
+)
 
 # As interface.md lists it under "Plan snapshot".
 Snapshot = Mapping[str, Any]
@@ -37,11 +44,6 @@ NAMES = {
     "paused": gettext_lazy("Paused"),
     "failed": gettext_lazy("Failed"),
     "question": gettext_lazy("Asks you something"),
-}
-FINISHED = {
-    "done": gettext_lazy("Finished, checked"),
-    "by_word": gettext_lazy("Finished, by the agent’s word"),
-    "regressed": gettext_lazy("Finished, no longer true"),
 }
 ENDS = {
     "cancelled": gettext_lazy("Cancelled"),
@@ -70,35 +72,22 @@ class StatusLabel:
     @property
     def name(self) -> str:
         """What its mark is called."""
-        return name_of_mark(self.shape, self.word or self.words)
+        return str(FINISHED.get(self.shape, self.word or self.words))
 
 
-def name_of_mark(shape: str, word: str | Promise) -> str:
-    """The word beside it; of what is finished also whether that was checked."""
-    return str(FINISHED.get(shape, word))
-
-
-WRITING = StatusLabel(
-    "in_progress",
-    gettext_lazy("Writing a plan"),
-    gettext_lazy("being written"),
-    gettext_lazy("Writing a plan"),
+WRITING, UNANSWERED = (
+    StatusLabel(standing.shape, standing.text, brief, standing.text)
+    for standing, brief in (
+        (BEING_WRITTEN, gettext_lazy("being written")),
+        (WAITS_FOR_ANSWER, gettext_lazy("waits for your answer")),
+    )
 )
 
 
 def label_of_standing(standing: Standing) -> StatusLabel:
     """In a list, where plans stand one below the other, the word is enough."""
-    word = str(standing.word)
-    name = name_of_mark(standing.shape, word)
+    word, name = standing.word, standing.mark_name
     return StatusLabel(standing.shape, word, name[0].lower() + name[1:], word)
-
-
-UNANSWERED = StatusLabel(
-    "waiting",
-    gettext_lazy("Waits for your answer"),
-    gettext_lazy("waits for your answer"),
-    gettext_lazy("Waits for your answer"),
-)
 
 
 def label_of_plan(plan: Snapshot, conversation: Conversation) -> StatusLabel:

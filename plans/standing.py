@@ -30,6 +30,21 @@ class Standing:
         """In the reader's language."""
         return str(self.text)
 
+    @property
+    def mark_name(self) -> str:
+        """What its mark is called: the word, and of what is finished whether that was checked."""
+        return str(FINISHED.get(self.shape, self.text))
+
+
+FINISHED = {
+    "done": gettext_lazy("Finished, checked"),
+    "by_word": gettext_lazy("Finished, by the agent’s word"),
+    "regressed": gettext_lazy("Finished, no longer true"),
+}
+# Of a conversation whose plan is only asked for.
+BEING_WRITTEN = Standing("being_written", gettext_lazy("Writing a plan"), "in_progress")
+WAITS_FOR_ANSWER = Standing("waits_for_answer", gettext_lazy("Waits for your answer"), "waiting")
+
 
 ALL = {
     each.name: each

@@ -270,7 +270,6 @@ from console.call_display import question_of as call_display_question_of
 from console.chain_pages import ChainFile
 from console.changed_files import MOST_DRAWN, MOST_LISTED
 from console.chat_commands import handle_message
-from console.chat_results import ChatResult
 from console.check_display import check_from, typed_fields
 from console.conversation_state import read_state as conversation_state_read_state
 from console.downloads import Pieces, file_response, pdf_response, zip_response
@@ -284,7 +283,8 @@ from console.home import keep_address, make_ready, one_migration_at_a_time, warn
 from console.htmx import headers_of
 from console.integration_schemas import shape
 from console.keys import PLACES
-from console.language import cached, drawn_in
+from console.language import CHAINS, SAMPLE_NAME, agent_name, cached, drawn_in
+from console.language import SAMPLE as SHIPPED_SAMPLE
 from console.line_faults import MOST_FAULTS, of_chain
 from console.live import consumers, sessions
 from console.live.consumers import NOT_YOURS, SIGN_IN, TOO_MANY, Conversation, asked_of
@@ -315,6 +315,7 @@ from console.ops.logs import formatter
 from console.palette import SETTINGS as PALETTE_SETTINGS
 from console.palette import results
 from console.plan_buttons import plan_buttons
+from console.plan_requests import ChatResult
 from console.plan_timeline import Timeline, page_of_lines, wanted_lines
 from console.preferences import in_templates, preferences, preferences_of, set_preferences
 from console.serving.handler import THREADS, PooledASGIHandler
@@ -323,8 +324,6 @@ from console.serving.process import make_undumpable
 from console.serving.server import GOES_AWAY, RESTARTS, address_of, event_loop, listen
 from console.serving.server import Server as ServerServer
 from console.settings_pages import PAGES, TITLES
-from console.shipped import CHAINS, SAMPLE_NAME, agent_name
-from console.shipped import SAMPLE as SHIPPED_SAMPLE
 from console.sidebar import grouped
 from console.snippets import BEFORE, snippet
 from console.snippets import marked as snippets_marked

@@ -19,7 +19,7 @@ from agents.models import Conversation, Message, ToolCall
 from console.api.fields import Flag, ModelName, NotBlank, Whole
 from console.attachments import ShownFile, files_of
 from console.call_images import CallImage, images_of
-from console.chat_results import ChatResult
+from console.plan_requests import ChatResult
 from plans.queries import active_plan_id
 
 PER_PAGE = 50

@@ -19,7 +19,7 @@ from agents.engine import usage
 from agents.models import Turn
 from console import markdown, visible_text
 from console.components import component
-from console.shipped import shown_name
+from console.language import shown_name
 from console.snippets import Piece
 from console.status_labels import name_of_model
 

@@ -18,8 +18,8 @@ from console.components import component
 from console.conversation_state import ConversationState
 from console.file_diffs import diff_of
 from console.finish_blocks import finish_blocks
+from console.language import agent_name
 from console.markdown import render
-from console.shipped import agent_name
 from console.thread import TurnGroup, visible_calls
 from console.typed_text import typed
 from console.workspace_images import files_base

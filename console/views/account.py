@@ -22,8 +22,7 @@ from console.auth import browsers, people
 from console.auth.signin import demand_password, signin_path
 from console.auth.tokens import create_token, live_tokens, revoke_token
 from console.components import alert, replace
-from console.htmx import posted
-from console.views.conversations import person
+from console.htmx import person, posted
 
 LINK_LASTS = timedelta(minutes=10)
 MOST_TOKENS = 200

@@ -45,9 +45,8 @@ from console.agent_tools import (
     operations_of,
 )
 from console.components import alert, remove, replace, replace_content
-from console.htmx import headers_of, refusal_response
+from console.htmx import headers_of, person, refusal_response
 from console.line_faults import draw_faults, of_agent
-from console.views.conversations import person
 
 MOST_COPIES = 100
 GRANTS = ("allow", "ask", "off")

@@ -17,11 +17,10 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from agents.errors import Invalid
 from console.components import alert, replace
-from console.htmx import posted
+from console.htmx import person, posted
 from console.keys import PLACES
 from console.language import known
 from console.preferences import preferences, set_preferences
-from console.views.conversations import person
 
 SIZES: dict[str, str | Promise] = {
     "100": gettext_lazy("Normal"),

@@ -14,10 +14,9 @@ from agents.errors import Conflict, Refused
 from agents.tools.integrations.tools import source_tools
 from console.agent_tools import always_allowed, without
 from console.components import replace
-from console.htmx import refusal_response
-from console.shipped import shown_name
+from console.htmx import person, refusal_response
+from console.language import shown_name
 from console.views.agents import own_agent
-from console.views.conversations import person
 
 
 @require_GET

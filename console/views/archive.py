@@ -14,8 +14,8 @@ from agents.models import Conversation
 from console.components import replace_content
 from console.exports import exported
 from console.form_parsing import EVENT, number
-from console.htmx import is_htmx, own_conversation, verb
-from console.views.conversations import person, sidebar_context
+from console.htmx import is_htmx, own_conversation, person, verb
+from console.sidebar import sidebar_context
 
 MOST = 200  # conversations on the page
 FROM_LIST = "?place=list"  # what is done in the menu of a row is answered beside the list

@@ -27,10 +27,9 @@ from console.chain_pages import (
     users,
 )
 from console.components import alert, replace, replace_content
-from console.htmx import posted
+from console.htmx import person, posted
 from console.line_faults import draw_faults, of_chain
 from console.throttling import count_message
-from console.views.conversations import person
 
 MOST_COPIES = 100
 

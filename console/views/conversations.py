@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from django.contrib.auth.models import User
 from django.db.models import QuerySet, Sum
 from django.db.models.functions import Length
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -31,14 +28,8 @@ from console.call_progress import progress_tag
 from console.components import replace
 from console.conversation_state import read_state
 from console.form_parsing import EVENT, number
-from console.htmx import own_conversation, seen_by, verb
-from console.sidebar import group_of, grouped, has_put_away, sidebar_tag
-
-
-def person(request: HttpRequest) -> User:
-    """Whose session it is; the middleware lets nobody else in."""
-    assert isinstance(request.user, User)
-    return request.user
+from console.htmx import own_conversation, person, seen_by, unless_known, verb
+from console.sidebar import group_of, grouped, has_put_away, sidebar_context, sidebar_tag
 
 
 @require_GET
@@ -90,21 +81,6 @@ def undone_here(conversation: Conversation, pk: int | None) -> Undo | None:
 def found_message(conversation: Conversation, pk: int | None) -> Message | None:
     """The message that the page is to open at."""
     return conversation.messages.filter(pk=pk).first() if pk is not None else None
-
-
-def sidebar_context(request: HttpRequest, current: int | None) -> dict[str, object]:
-    """The list of conversations as every page has it, grouped as this browser remembers."""
-    user, group = person(request), group_of(request.COOKIES.get("group"))
-    list_tag, _ = sidebar_tag(user, group, current)
-    agents = agents_of(user)
-    groups = grouped(user, agents, by_date=group == "date", current=current)
-    return {
-        "group": group,
-        "agents": agents,
-        "groups": groups,
-        "list_tag": list_tag,
-        "has_put_away": has_put_away(user),
-    }
 
 
 @require_POST
@@ -217,16 +193,6 @@ def seq_of(request: HttpRequest, pk: int) -> int:
     if found is None:
         raise Http404
     return found[0]
-
-
-def unless_known(request: HttpRequest, tag: str, draw: Callable[[], str]) -> HttpResponse:
-    """304 when the page has what this tag stands for, else what is drawn now."""
-    # A compressed answer has the tag as W/"…".
-    is_known = request.headers.get("If-None-Match", "").removeprefix("W/") == tag
-    response = HttpResponseNotModified() if is_known else HttpResponse(draw())
-    response.headers["ETag"] = tag
-    response.headers["Cache-Control"] = "private, no-cache"
-    return response
 
 
 # Verbs

@@ -25,12 +25,11 @@ from agents.llm.providers import resolve
 from agents.models import Conversation
 from console.components import replace
 from console.conversation_state import read_state
-from console.htmx import own_conversation, posted, refusal_response
+from console.htmx import own_conversation, person, posted, refusal_response
 from console.preferences import preferences, set_preferences
 from console.status_labels import name_of_model
 from console.throttling import count_test
 from console.views.agents import own_agent
-from console.views.conversations import person
 
 MOST_OFFERS = 4
 MOST_LOCAL, MOST_HOSTED = 8, 3  # models of a place that are shown before a search

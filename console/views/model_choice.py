@@ -14,11 +14,10 @@ from agents.models import Conversation
 from console.attachments import has_pictures
 from console.components import replace
 from console.conversation_state import read_state
-from console.htmx import own_conversation, refusal_response, verb
+from console.htmx import own_conversation, person, refusal_response, verb
 from console.model_choices import choices_of, choices_of_agent, recent_choices
 from console.throttling import count_test
 from console.views.agents import own_agent
-from console.views.conversations import person
 from console.views.first_run import may_discover
 
 

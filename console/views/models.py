@@ -22,11 +22,10 @@ from agents.models import Provider
 from console.auth.admins import for_admins
 from console.components import alert, replace
 from console.form_parsing import OF_HEADERS, pairs, prices
-from console.htmx import refusal_response
+from console.htmx import person, refusal_response
 from console.provider_cards import ProviderCard, provider_card, provider_cards
 from console.status_labels import name_of_model
 from console.throttling import count_test
-from console.views.conversations import person
 
 # The parts of a card that an answer of its server changes; the key's field is drawn anew only for
 # whoever pressed a button there.

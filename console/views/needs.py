@@ -17,16 +17,16 @@ from agents.engine.pending_changes import FileChanged
 from agents.errors import Invalid
 from agents.events import lock_conversation
 from agents.models import Conversation, ToolCall
-from console import chat_commands, chat_results, components
+from console import chat_commands, components, plan_requests
 from console.form_parsing import expected, plan_in_form
-from console.htmx import verb
+from console.htmx import person, unless_known, verb
 from console.need_cards import MOST_CARDS, cards_of
 from console.needs import Waiting, running_plans, waiting_now
 from console.notices import notices_of
 from console.preferences import preferences
 from console.settled_needs import settled
+from console.sidebar import sidebar_context
 from console.throttling import count_message
-from console.views.conversations import person, sidebar_context, unless_known
 from console.views.plans import raise_limits
 from plans import actions
 from plans.expected_version import Expected
@@ -164,7 +164,7 @@ def answer(request: HttpRequest, conversation: Conversation, by: str, need: Need
     count_message(conversation.owner_id)
     asking = get_object_or_404(Plan, subtasks__attempts__turn__tool_calls=need.call)
     lock_conversation(conversation.pk)
-    chat_results.typed(conversation, text, by, "answer", stays=True)
+    plan_requests.typed(conversation, text, by, "answer", stays=True)
     actions.answer_question(asking, text, by)
 
 

@@ -14,10 +14,9 @@ from django.views.decorators.http import require_GET
 
 from agents.models import Preferences
 from console.components import alert, replace
-from console.htmx import posted
+from console.htmx import person, posted
 from console.needs import waiting_for
 from console.preferences import preferences, set_preferences
-from console.views.conversations import person
 
 
 @dataclass(frozen=True)

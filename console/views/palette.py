@@ -11,7 +11,7 @@ from agents.words import LONGEST_QUESTION
 from console import palette
 from console.components import replace
 from console.form_parsing import EVENT, number
-from console.views.conversations import person
+from console.htmx import person
 
 KINDS = ("conversations", "messages", "plans")
 

@@ -17,8 +17,7 @@ from agents.errors import Conflict
 from console.auth import people
 from console.auth.signin import LINK_LASTS, signin_path
 from console.components import alert, replace
-from console.htmx import posted
-from console.views.conversations import person
+from console.htmx import person, posted
 
 MOST_LISTED = 200
 

@@ -23,7 +23,8 @@ from console.call_images import plan_markdown
 from console.check_display import as_typed
 from console.components import partial, replace, replace_content
 from console.form_parsing import EVENT, number
-from console.htmx import is_htmx
+from console.htmx import is_htmx, person, unless_known
+from console.language import shown_name
 from console.plan_page import (
     attempts_in,
     draw,
@@ -33,9 +34,8 @@ from console.plan_page import (
 )
 from console.plan_timeline import ACTORS, KINDS, page_of_lines, wanted_lines
 from console.plan_versions import versions
-from console.shipped import shown_name
+from console.sidebar import sidebar_context
 from console.status_labels import label_of_standing
-from console.views.conversations import person, sidebar_context, unless_known
 from plans import search
 from plans.attempts import attempts_of, times_of_plan
 from plans.models import Attempt, Plan

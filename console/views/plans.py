@@ -16,10 +16,9 @@ from agents.models import Conversation
 from console import components, plan_requests
 from console.components import replace, replace_content
 from console.form_parsing import UNNAMED, number, plan_in_form, plan_on_page
-from console.htmx import own_conversation, verb
+from console.htmx import own_conversation, person, verb
 from console.plan_versions import versions as versions_of
 from console.status_labels import label_of_standing
-from console.views.conversations import person
 from console.views.plan_checks import save_open
 from console.views.plan_comments import keep_open, seen_on_page
 from plans import actions, search

@@ -20,9 +20,8 @@ from agents.tools.integrations.changes import SourceEdit, change_source
 from console.auth.admins import demand_admin, for_admins
 from console.components import replace
 from console.form_parsing import OF_ARGUMENTS, OF_HEADERS, lines, pairs
-from console.htmx import refusal_response
+from console.htmx import person, refusal_response
 from console.integration_schemas import shape
-from console.views.conversations import person
 
 WEB = ("http://", "https://")
 KINDS = {"openapi": ToolSource.Kind.OPENAPI, "mcp": ToolSource.Kind.MCP}

@@ -20,8 +20,8 @@ from console.attachments import body_pieces
 from console.downloads import file_response, pdf_response, zip_response
 from console.form_parsing import EVENT, number
 from console.htmx import own_conversation
+from console.language import agent_name
 from console.plan_marks import marks_of
-from console.shipped import agent_name
 from console.throttling import count_upload
 from console.visible_text import visible_plain
 from console.workspace import folder_rows, found_rows, open_file
