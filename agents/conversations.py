@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 
 from agents import attachments, events
 from agents.actors import Actor
+from agents.conversation_tree import tree
 from agents.engine.lifecycle import request_stop
 from agents.engine.subagents import GONE, deliver
 from agents.errors import NotFound
@@ -81,7 +82,7 @@ def delete_conversation(conversation: Conversation, by: Actor = "") -> None:
             erase(conversation)
             return
         now = timezone.now()
-        Conversation.objects.filter(pk__in=with_called(conversation.pk)).update(deleted_at=now)
+        tree(conversation.pk).update(deleted_at=now)
         events.record(conversation, "conversation.deleted", "", by)
     wake_after_commit()  # who runs a turn of it sees that it is to stop
 
@@ -89,16 +90,6 @@ def delete_conversation(conversation: Conversation, by: Actor = "") -> None:
 def stop_all(conversation: Conversation, by: Actor) -> None:
     for turn in Turn.objects.filter(conversation=conversation, state__in=Turn.OPEN_STATES):
         request_stop(turn, by)
-
-
-def with_called(pk: int) -> list[int]:
-    """The conversation, and those of agents that were called in it."""
-    found, level = [pk], [pk]
-    while level:
-        below = Conversation.objects.filter(parent_call__turn__conversation__in=level)
-        level = list(below.values_list("pk", flat=True))
-        found += level
-    return found
 
 
 def deleted_of(owner: User) -> QuerySet[Conversation]:
@@ -115,7 +106,7 @@ def restore_conversation(owner: User, pk: int, by: Actor = "") -> Conversation:
     if conversation is None:
         raise NotFound(gettext("There is no deleted conversation of this number."))
     with unmoved(pk):
-        Conversation.objects.filter(pk__in=with_called(pk)).update(deleted_at=None)
+        tree(pk).update(deleted_at=None)
         events.record(conversation, "conversation.restored", "", by)
     conversation.refresh_from_db()
     return conversation

@@ -8,6 +8,7 @@ from functools import cached_property
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
+from agents.conversation_tree import ancestors
 from agents.models import Message, ToolCall
 from agents.sentences import beside, listed
 from console.call_display import question_of
@@ -59,11 +60,10 @@ class NeedCard:
     @property
     def asking_plan(self) -> int:
         """The plan for whose subtask the call asks, however deep below it; 0 in a chat."""
-        turn = self.call.turn if self.call else None
-        while turn and (above := turn.conversation.parent_call):
-            turn = above.turn
-        found = Attempt.objects.filter(turn=turn).values_list("subtask__plan", flat=True)
-        return (turn and found.first()) or 0
+        if self.call is None:
+            return 0
+        [*_, top] = [self.call.turn, *ancestors(self.call.turn.conversation)]
+        return Attempt.objects.filter(turn=top).values_list("subtask__plan", flat=True).first() or 0
 
     @property
     def title(self) -> str:

@@ -63,13 +63,11 @@ def own_calls(owner: int) -> QuerySet[ToolCall]:
     rows = ToolCall.objects.filter(
         turn__conversation__owner=owner, turn__conversation__deleted_at=None
     )
-    return rows.select_related("turn__conversation__parent_call__turn__conversation")
+    return rows.select_related("turn__conversation__root")
 
 
 def settled_call(key: str, call: ToolCall) -> Settled:
-    root = call.turn.conversation
-    while root.parent_call is not None:
-        root = root.parent_call.turn.conversation
+    root = call.turn.conversation.root or call.turn.conversation
     address = reverse("conversation", args=[root.pk])
     words = str(DECIDED.get(call.decision, ""))
     if call.tool == "ask_user" and call.state == ToolCall.State.DONE:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import reduce
-from operator import or_
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
@@ -18,7 +15,6 @@ from django.utils.translation import gettext
 
 from agents.config.ownership import agents_of
 from agents.config.store import AgentRecord
-from agents.engine.subagents import DEEPEST
 from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
 from agents.statements import prepared
 from console.htmx import person
@@ -27,8 +23,6 @@ from plans.standing import BEING_WRITTEN, WAITS_FOR_ANSWER, Standing, standings_
 
 MOST = 200  # conversations listed
 URGENT = ("failed", "check_failed", "regressed", "question", "waiting")
-UP = "conversation__parent_call__turn__"  # from a turn to the one it works for
-ABOVE = [UP * depth + "conversation" for depth in range(1, DEEPEST + 1)]
 
 
 def group_of(wanted: str | None) -> str:
@@ -215,8 +209,8 @@ def asks_for_leave() -> Q:
     """Conversations in which a call waits for a word, however deep below it."""
     calls = ToolCall.objects.filter(state=ToolCall.State.ASKED, decision="")
     open_ones = calls.filter(turn__state=TurnState.WAITING)
-    here = Q(Exists(open_ones.filter(turn__conversation=OuterRef("pk"))))
-    return any_of([here, *(below(open_ones, f"turn__{above}") for above in ABOVE)])
+    here = Exists(open_ones.filter(turn__conversation=OuterRef("pk")))
+    return Q(here) | Q(Exists(open_ones.filter(turn__conversation__root=OuterRef("pk"))))
 
 
 def asks_a_question() -> Q:
@@ -224,15 +218,7 @@ def asks_a_question() -> Q:
     questions = Turn.objects.filter(
         state=TurnState.WAITING, waiting_for=Turn.WaitingFor.QUESTION, lane=Lane.RUN
     )
-    return any_of(below(questions, above) for above in ABOVE)
-
-
-def below(rows: QuerySet[Any], above: str) -> Q:
-    return Q(Exists(rows.filter(**{above: OuterRef("pk")})))
-
-
-def any_of(ways: Iterable[Q]) -> Q:
-    return reduce(or_, ways)
+    return Q(Exists(questions.filter(conversation__root=OuterRef("pk"))))
 
 
 def sidebar_context(request: HttpRequest, current: int | None) -> dict[str, object]:

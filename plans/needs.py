@@ -34,7 +34,6 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Coalesce, Concat
 
-from agents.engine.subagents import DEEPEST
 from agents.models import Event, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import prepared
 from plans.models import OPEN, ActivePlan, Attempt, CheckResult, Plan, Run, State, Subtask
@@ -77,9 +76,9 @@ class Need:
 
 def needs_of(owner: int) -> list[Need]:
     """Failed plans first, then what waits, the oldest first; four queries."""
-    calls = [asking_call(*row) for row in asking_calls.rows(owner=owner)]
+    calls = [AskingCall(*row) for row in asking_calls.rows(owner=owner)]
     plans = [RestingPlan(*row) for row in resting_plans.rows(owner=owner)]
-    busy = {call.root for call in calls if call.is_of_run}
+    busy = {call.place for call in calls if call.is_of_run}
     needs = [call.need for call in calls]
     needs += [need for plan in plans if (need := need_of_plan(plan, plan.conversation in busy))]
     needs += [need_of_regressed(*row) for row in regressed_plans.rows(owner=owner)]
@@ -117,37 +116,34 @@ def one_of_open(states: Iterable[str], path: str) -> Func:
 
 
 class AskingCall(NamedTuple):
-    """A call that waits for a word; `conversations` are its own and those above it."""
+    """A call that waits for a word; `root` is the person's conversation above that of the call."""
 
     pk: int
     tool: str
     asked_at: datetime | None
     queued_at: datetime
     lane: str
-    conversations: tuple[int | None, ...]
+    conversation: int
+    root: int | None
 
     @property
-    def root(self) -> int:
-        return [pk for pk in self.conversations if pk is not None][-1]
+    def place(self) -> int:
+        return self.root or self.conversation
 
     @property
     def is_of_run(self) -> bool:
-        return self.lane == Lane.RUN or self.root != self.conversations[0]
+        return self.lane == Lane.RUN or self.root is not None
 
     @property
     def need(self) -> Need:
         kind = NeedKind.QUESTION if self.tool == "ask_user" else NeedKind.APPROVAL
         since = self.asked_at or self.queued_at
-        return Need(f"{kind}-{self.pk}", kind, self.root, since, call=self.pk)
-
-
-def asking_call(pk: int, tool: str, at: Any, queued: Any, lane: str, *places: Any) -> AskingCall:
-    return AskingCall(pk, tool, at, queued, lane, places)
+        return Need(f"{kind}-{self.pk}", kind, self.place, since, call=self.pk)
 
 
 @prepared
 def asking_calls(owner: int) -> QuerySet[ToolCall, Any]:
-    """The columns are those of `AskingCall`, with the conversations one by one."""
+    """The columns are those of `AskingCall`."""
     rows = ToolCall.objects.filter(
         one_of_open(Turn.OPEN_STATES, "turn__state"),
         OwnedBy("turn__conversation__owner", cast(Any, owner)),
@@ -157,9 +153,8 @@ def asking_calls(owner: int) -> QuerySet[ToolCall, Any]:
         state=ToolCall.State.ASKED,
         decision="",
     )
-    up = "__parent_call__turn__conversation"
-    places = [f"turn__conversation{up * depth}_id" for depth in range(DEEPEST + 1)]
     facts = ("pk", "tool", "asked_at", "turn__queued_at", "turn__lane")
+    places = ("turn__conversation", "turn__conversation__root")
     return rows.order_by().values_list(*facts, *places)[:MOST]
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from agents.engine.subagents import descendants
+from agents.conversation_tree import descendants
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import prepared
 from agents.timestamps import timestamp
@@ -199,7 +199,9 @@ def asked_calls(turn: Turn) -> list[ToolCall]:
     """Calls that wait for a person's leave; a question is not one of them."""
     if turn.state != TurnState.WAITING:
         return []
-    waiting = [turn, *(descendants(turn) if turn.waiting_for == "child" else [])]
+    waiting = [turn]
+    if turn.waiting_for == Turn.WaitingFor.CHILD:
+        waiting += descendants([turn], Turn.objects.filter(state__in=Turn.OPEN_STATES))
     asked = ToolCall.objects.filter(turn__in=waiting, state=ToolCall.State.ASKED, decision="")
     return list(asked.exclude(tool="ask_user").order_by("pk"))
 

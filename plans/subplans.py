@@ -8,8 +8,9 @@ from django.utils import timezone
 from agents.actions import start_turn
 from agents.actors import kind_of
 from agents.config.store import read_agent
+from agents.conversation_tree import ancestors
 from agents.engine.lifecycle import request_stop
-from agents.engine.subagents import ancestors, answer_parent, deliver, parent_waits
+from agents.engine.subagents import answer_parent, deliver, parent_waits
 from agents.errors import Conflict, Refused
 from agents.models import Conversation, Turn, TurnState
 from plans import actions

@@ -64,6 +64,7 @@ from agents.config.store import (
 from agents.config.store import delete_agent as store_delete_agent
 from agents.config.workspaces import SAMPLE as WORKSPACES_SAMPLE
 from agents.config.workspaces import prepare_home
+from agents.conversation_tree import ancestors, descendants, tree
 from agents.conversations import delete_conversation, pin_conversation, restore_conversation
 from agents.conversations import erase as conversations_erase
 from agents.deleted_files import erase as deleted_files_erase

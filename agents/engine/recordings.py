@@ -19,6 +19,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from agents import events
+from agents.conversation_tree import descendants
 from agents.db import in_db
 from agents.engine import persistence
 from agents.engine.available_tools import available_tools
@@ -317,9 +318,8 @@ def windows_of(recording: Recording) -> Windows:
     windows.wide += command_windows([recording.turn_id])
     same = Recording.objects.filter(root=recording.root).exclude(pk=recording.pk)
     meanwhile = same.filter(Q(ended_at=None) | Q(ended_at__gte=recording.began_at))
-    turns = list(
-        meanwhile.exclude(turn__in=turns_below(recording.turn)).values_list("pk", flat=True)
-    )
+    helpers = descendants([recording.turn], Turn.objects.all())  # what they did, it did
+    turns = list(meanwhile.exclude(turn__in=helpers).values_list("pk", flat=True))
     for call in calls_of(turns).filter(
         Q(finished_at=None) | Q(finished_at__gte=recording.began_at)
     ):
@@ -341,16 +341,6 @@ def command_windows(turns: Iterable[int]) -> list[Window]:
     now = nanoseconds(timezone.now())
     checkpoints = rows.values_list("checkpoint", flat=True)
     return [(begin, end or now) for each in checkpoints for begin, end in each["commands"]]
-
-
-def turns_below(turn: Turn) -> list[int]:
-    """Turns of agents that worked for it: what they did, it did."""
-    found, level = [], [turn.pk]
-    while level:
-        below = Turn.objects.filter(conversation__parent_call__turn__in=level)
-        level = list(below.values_list("pk", flat=True))
-        found += level
-    return found
 
 
 def calls_of(turns: Iterable[int]) -> QuerySet[ToolCall]:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from agents import events
 from agents.config.ownership import may_call
 from agents.config.store import read_agent
+from agents.conversation_tree import ancestors
 from agents.db import in_db
 from agents.engine import persistence
 from agents.engine.handlers import TurnHandler, chain_of, handler_of, handlers, register_handler
@@ -74,37 +75,12 @@ def answer_for_nobody(turn: Turn, calls: list[ToolCall]) -> None:
     requeue(turn)
 
 
-def ancestors(conversation: Conversation) -> list[Turn]:
-    """The turns that wait for this conversation, the nearest first; the last is a person's."""
-    turns: list[Turn] = []
-    call = conversation.parent_call
-    while call is not None:
-        turns.append(call.turn)
-        call = call.turn.conversation.parent_call
-    return turns
-
-
 def show_call_again(call: ToolCall, type: str = "message.updated") -> None:
     """Pages draw it anew, where it was made and in the conversations above, where it is asked."""
     persistence.touch(call.message_id, call.turn.conversation_id, type)
     for above in ancestors(call.turn.conversation):
         for card in above.messages.filter(kind=Message.Kind.APPROVAL, meta__call=call.pk):
             persistence.touch(card, above.conversation_id, type)
-
-
-def descendants(turn: Turn) -> list[Turn]:
-    """The open turns of all agents that work for this one."""
-    turns: list[Turn] = []
-    level = [turn.pk]
-    while level:
-        children = Turn.objects.filter(
-            conversation__parent_call__turn__in=level,
-            state__in=Turn.OPEN_STATES,
-        )
-        rows = list(children.select_related("conversation"))
-        turns += rows
-        level = [row.pk for row in rows]
-    return turns
 
 
 def add_message_at_top(turn: Turn, kind: str, text: str, **meta: object) -> None:
@@ -174,7 +150,7 @@ def run_agent_tools(turn: Turn, granted: list[str]) -> list[Tool]:
 @transaction.atomic
 def call_agent(turn: Turn, agent_id: str, task: str) -> None:
     """A child conversation whose answer is the result of the call that is running now."""
-    if len(ancestors(turn.conversation)) >= DEEPEST:
+    if turn.conversation.depth >= DEEPEST:
         raise ToolFailed(f"Agents may call each other {DEEPEST} deep, not deeper.")
     call = turn.tool_calls.filter(tool="run_agent", state=ToolCall.State.RUNNING).latest("pk")
     if not may_call(turn.conversation.agent_id, agent_id, turn.conversation.owner_id):
@@ -185,6 +161,8 @@ def call_agent(turn: Turn, agent_id: str, task: str) -> None:
         agent_id=agent.id,
         title=task[:60],
         parent_call=call,
+        root_id=turn.conversation.top,
+        depth=turn.conversation.depth + 1,
     )
     # Its first turn: as one of the handlers wants it, or a plain answer.
     if not any(handler.open_child(child, task, turn) for handler in handlers().values()):

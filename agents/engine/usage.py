@@ -19,10 +19,11 @@ from django.db.models.functions import Coalesce, Greatest, Least, Now
 from django.db.models.sql import UpdateQuery
 from django.utils.translation import gettext, gettext_lazy
 
+from agents.conversation_tree import ancestors, descendants
 from agents.db import clock
 from agents.llm.reply import Reply
 from agents.llm.request import ModelRequest
-from agents.models import Conversation, Turn, TurnState
+from agents.models import Turn, TurnState
 from agents.sentences import commas
 from agents.statements import prepared, updating
 
@@ -138,24 +139,13 @@ def counting(turn: int) -> UpdateQuery:
 
 def turns_above(turn: Turn) -> list[Turn]:
     """The turns that wait for what this one does for them."""
-    turns: list[Turn] = []
-    conversation = turn.conversation
-    while conversation.parent_call_id is not None:
-        assert conversation.parent_call is not None
-        above = conversation.parent_call.turn
-        if above.waiting_for == CHILD:
-            turns.append(above)
-        conversation = above.conversation
-    return turns
+    return [above for above in ancestors(turn.conversation) if above.waiting_for == CHILD]
 
 
 def resting_below(turn: Turn) -> Turn | None:
     """The turn of an agent that works for this one and that waits for a person."""
-    waiting = Turn.objects.filter(conversation__parent_call__turn=turn.pk, state=TurnState.WAITING)
-    for below in waiting:
-        if resting := resting_below(below) if below.waiting_for == CHILD else below:
-            return resting
-    return None
+    waiting = descendants([turn], Turn.objects.filter(state=TurnState.WAITING))
+    return next((below for below in waiting if below.waiting_for != CHILD), None)
 
 
 def rest(turn: Turn) -> None:
@@ -190,7 +180,6 @@ USED_UP = {
     "model_calls": gettext_lazy("{spent} of {limit} model calls are used up"),
 }
 MILLION = Decimal(1_000_000)
-DEEPEST = 4  # of agents that call agents
 
 
 @dataclass
@@ -211,19 +200,13 @@ class Used:
 
 
 def used_by(turns: Iterable[Turn]) -> Used:
-    """What the turns and all that other agents did for them have used.
+    """What turns of one conversation, and all that other agents did for them, have used.
 
     A turn counts as working while another agent works for it, so the others' time is in its own.
     """
-    used, level = Used(), list(turns)
-    seconds = sum(times_of(turn).worked for turn in level)
-    for _ in range(DEEPEST):
-        used.add(level)
-        children = Conversation.objects.filter(parent_call__turn__in=level)
-        level = list(Turn.objects.filter(conversation__in=children))
-        if not level:
-            break
-    used.seconds = seconds
+    own = list(turns)
+    used = Used().add([*own, *descendants(own, Turn.objects.all())])
+    used.seconds = sum(times_of(turn).worked for turn in own)
     return used
 
 

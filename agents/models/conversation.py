@@ -64,6 +64,11 @@ class Conversation(models.Model):
     parent_call = models.ForeignKey(
         "agents.ToolCall", models.CASCADE, null=True, blank=True, related_name="children"
     )
+    # Of a called agent: the conversation of a person that it works for, how many calls below that.
+    root = models.ForeignKey(
+        "self", models.CASCADE, null=True, blank=True, related_name="called_in_it"
+    )
+    depth = models.PositiveSmallIntegerField(default=0, db_default=0)
     # What the page called the /new that began it, which may come again as `Message.sent_as` does.
     begun_as = fields.CharField(max_length=64, blank=True, default="", db_default="")
     pinned_at = models.DateTimeField(null=True, blank=True)
@@ -92,6 +97,11 @@ class Conversation(models.Model):
 
     def __str__(self) -> str:
         return self.title or f"conversation {self.pk}"
+
+    @property
+    def top(self) -> int:
+        """The conversation of a person that this one belongs to; it may be this one."""
+        return self.root_id or self.pk
 
     @property
     def unsent(self) -> str:

@@ -31,10 +31,11 @@ from django.db.models.functions import Cast, Coalesce, Concat, Greatest, Now
 from django.db.models.sql import UpdateQuery
 
 from agents import events
+from agents.conversation_tree import tree
 from agents.conversations import conversation_by_key
 from agents.db import clock, is_postgresql
 from agents.engine.lifecycle import LONGEST_WAIT
-from agents.models import Conversation, Event, Lane, Turn, TurnState
+from agents.models import Event, Lane, Turn, TurnState
 from agents.queue.leases import lease_length
 from agents.statements import LISTEN, LISTENERS, Prepared, fetch_one, one_of, prepared, updating
 
@@ -52,16 +53,6 @@ def due() -> QuerySet[Turn]:
     late = Q(not_before__lte=Now()) | Q(not_before__gt=Now() + timedelta(seconds=LONGEST_WAIT))
     queued = Turn.objects.filter(Q(not_before=None) | late, state=TurnState.QUEUED)
     return queued.exclude(Exists(live)).exclude(Exists(older)).order_by("pk")
-
-
-def family(conversation: int) -> list[int]:
-    """A conversation, and those below it."""
-    conversations, level = [conversation], [conversation]
-    while level:
-        below = Conversation.objects.filter(parent_call__turn__conversation__in=level)
-        level = list(below.values_list("pk", flat=True))
-        conversations += level
-    return conversations
 
 
 # Whose slots a turn takes: a person has a share for replies, another for all other work.
@@ -83,7 +74,7 @@ def oldest_due(full: list[int]) -> QuerySet[Turn, tuple[int, int]]:
 
 
 def oldest_due_within(conversation: int, full: list[int]) -> list[tuple[int, int]]:
-    own = due().annotate(share=SHARE).filter(conversation__in=family(conversation))
+    own = due().annotate(share=SHARE).filter(conversation__in=tree(conversation))
     return list(own.exclude(share__in=full).values_list("pk", "share")[:SLOTS])
 
 

@@ -14,10 +14,11 @@ from contextlib import contextmanager, suppress
 from django.db import connection
 
 from agents import events, http
+from agents.conversation_tree import tree
 from agents.db import in_db
 from agents.errors import Conflict
 from agents.models import Turn, TurnState
-from agents.queue.claims import family, runners
+from agents.queue.claims import runners
 from agents.queue.leases import a_command_runs, as_command, home_lock
 from agents.queue.worker import Worker
 from agents.tools.integrations import mcp
@@ -111,7 +112,7 @@ async def wait_for_rest(conversation: int) -> None:
     """What was stopped is written down before the process goes."""
 
     def rests() -> bool:
-        turns = Turn.objects.filter(conversation__in=family(conversation))
+        turns = Turn.objects.filter(conversation__in=tree(conversation))
         return not turns.filter(state=TurnState.RUNNING).exists()
 
     with suppress(TimeoutError):

@@ -12,7 +12,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from agents import actions
 from agents.engine.pending_changes import FileChanged
-from agents.engine.subagents import ancestors, show_call_again
+from agents.engine.subagents import show_call_again
 from agents.errors import NoModel, Refused
 from agents.models import Conversation, Lane, Message, ToolCall
 from console import alternatives, chat_commands
@@ -157,8 +157,7 @@ def try_now(request: HttpRequest, conversation: Conversation, by: str, message: 
 def decide(request: HttpRequest, conversation: Conversation, by: str, call: int) -> None:
     """A call of the conversation's own agent, or of one that works for it."""
     row = get_object_or_404(ToolCall, pk=call)
-    above = [turn.conversation_id for turn in ancestors(row.turn.conversation)]
-    if conversation.pk not in (row.turn.conversation_id, *above):
+    if row.turn.conversation.top != conversation.pk:
         raise Http404
     decision, reason = request.POST.get("decision", ""), request.POST.get("reason", "")
     try:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_GET
 
 from agents.config.ownership import agents_of
-from agents.models import Conversation, Message
+from agents.models import Message
 from console.call_images import plan_markdown
 from console.check_display import as_typed
 from console.components import partial, replace, replace_content
@@ -97,7 +97,7 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
         "actors": ACTORS,
         "versions": list(chosen.versions.order_by("-version")),
         "metadata": [(name, as_typed(value)) for name, value in chosen.metadata.items()],
-        "root": root_of(chosen.conversation),
+        "root": chosen.conversation.top,
         "viewer": viewer,
     }
     if is_part:
@@ -172,17 +172,10 @@ def used_agents(request: HttpRequest, names: dict[str, str]) -> list[tuple[str, 
 
 def plan_of(request: HttpRequest, pk: int) -> Plan:
     """The person's own; what is someone else's does not exist."""
-    rows = Plan.objects.select_related("conversation__owner", "conversation__parent_call__turn")
+    rows = Plan.objects.select_related("conversation__owner")
     return get_object_or_404(
         rows, pk=pk, conversation__owner_id=request.user.pk, conversation__deleted_at=None
     )
-
-
-def root_of(conversation: Conversation) -> int:
-    """The conversation a person has, in which (or below which) the plan was made."""
-    while conversation.parent_call is not None:
-        conversation = conversation.parent_call.turn.conversation
-    return conversation.pk
 
 
 @require_GET
@@ -190,7 +183,7 @@ def attempt(request: HttpRequest, pk: int, attempt_id: int) -> HttpResponse:
     """What was said and called in one attempt; without script it is read in the conversation."""
     chosen = plan_of(request, pk)
     attempt = get_object_or_404(Attempt, pk=attempt_id, subtask__plan=chosen)
-    root = root_of(chosen.conversation)
+    root = chosen.conversation.top
     if not is_htmx(request):
         return redirect(f"{reverse('conversation', args=[root])}#turn-{attempt.turn_id}")
     rows = Message.objects.filter(turn=attempt.turn_id)
@@ -208,7 +201,7 @@ def version(request: HttpRequest, pk: int, n: int) -> HttpResponse:
     if not chosen.versions.filter(version=n).exists():
         raise Http404
     if not is_htmx(request):
-        return redirect("conversation", root_of(chosen.conversation))
+        return redirect("conversation", chosen.conversation.top)
     compared = versions(chosen, person(request).username, n, max(n - 1, 1))
     html = render_to_string("plans/_diff.html", {"versions": compared})
     return HttpResponse(replace_content(f"version-{n}", html))

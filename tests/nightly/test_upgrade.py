@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from agents.errors import Conflict
-from agents.models import Event, ToolCall, Turn
+from agents.models import Conversation, Event, ToolCall, Turn
 from plans.models import Plan
 from tests.inner import attempts_of, one_migration_at_a_time, times_of_plan
 
@@ -243,6 +243,22 @@ def parents(pks):
     return [parent and pks.index(parent) for parent in (rows[pk].parent_id for pk in pks)]
 
 
+def of_called_agents(home):
+    """Two of a person; below the second an agent, which called one that called two."""
+    found = [home.conversation("alice"), home.conversation("alice")]
+    for caller in (1, 2, 3, 3):
+        c = found[caller]
+        call = home.call(c, home.turn(c, STARTED, ENDED), 0, 1, tool="run_agent")
+        found.append(home.conversation("alice", call))
+    return [c.pk for c in found]
+
+
+def roots(pks):
+    """The place in the list of the person's conversation above each, and how deep it lies."""
+    rows = Conversation.objects.in_bulk(pks)
+    return [(pks.index(rows[pk].top), rows[pk].depth) for pk in pks]
+
+
 @pytest.fixture(scope="module")
 def upgraded(django_db_setup, django_db_blocker):
     """What is told, after the upgrade, of an old home in which all of that was."""
@@ -257,6 +273,7 @@ def upgraded(django_db_setup, django_db_blocker):
             told += [(deeds, name, of_a_person_called(home, name)) for name in ("alice", "agent")]
             told += [(kinds, "nested", of_nested_plans(home))]
             told += [(parents, "replies", of_two_conversations(home))]
+            told += [(roots, "called", of_called_agents(home))]
         finally:
             migrate(MigrationExecutor(connection).loader.graph.leaf_nodes())
         yield {what: tell(pk) for tell, what, pk in told}
@@ -302,6 +319,10 @@ def test_who_did_what_is_told_even_of_a_person_whose_name_is_agent(upgraded, own
 
 def test_the_yes_to_a_plan_that_served_another_is_the_systems(upgraded):
     assert upgraded["nested"] == ["person", "system", "person"]
+
+
+def test_an_older_conversation_of_a_called_agent_knows_its_root_and_depth(upgraded):
+    assert upgraded["called"] == [(0, 0), (1, 0), (1, 1), (1, 2), (1, 3), (1, 3)]
 
 
 def test_an_older_reply_stands_behind_the_one_before_it(upgraded):
