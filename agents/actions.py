@@ -175,6 +175,7 @@ def queue_turn(
     chain: str = "",
     checkpoint: Checkpoint | None = None,
     after: Turn | None = None,
+    plan: int | None = None,
 ) -> Turn:
     """Insert a turn with the agent's configuration; in the caller's transaction.
 
@@ -184,7 +185,7 @@ def queue_turn(
     """
     if chain and after is None:
         load_chain(chain)
-    turn = Turn(conversation=conversation, kind=kind, lane=lane, chain=chain)
+    turn = Turn(conversation=conversation, kind=kind, lane=lane, chain=chain, plan=plan)
     if lane == Lane.CHAT:
         turn.parent_id = alternatives.last_shown(conversation.pk)
     try:

@@ -134,6 +134,6 @@ def why_over(plan: Plan) -> str:
     turns = Turn.objects.filter(
         conversation_id=plan.conversation_id,
         lane__in=(Lane.RUN, Lane.CHECK),
-        checkpoint__plan=plan.pk,
+        plan=plan.pk,
     )
     return usage.reached(plan.budget, usage.used_by(turns))

@@ -32,7 +32,7 @@ async def run_plan_checks(turn: Turn) -> None:
 
 def round_of_done(turn: Turn, key: str) -> Round | None:
     """What there is to check of a subtask, if it is still done."""
-    rows = Subtask.objects.filter(plan=turn.checkpoint["plan"], key=key, state=State.DONE)
+    rows = Subtask.objects.filter(plan=turn.plan, key=key, state=State.DONE)
     subtask = rows.select_related("plan__conversation").first()
     if subtask is None:
         return None
@@ -64,6 +64,6 @@ def write_verdict(round: Round) -> None:
 
 def check_budget_of_checks(turn: Turn) -> None:
     """A review that is over the plan's budget cannot be run; what asked for it goes on."""
-    plan = reload(Plan(pk=turn.checkpoint["plan"]))
+    plan = reload(Plan(pk=turn.plan))
     if plan.budget and (what := why_over(plan)):
         raise Conflict(what)

@@ -47,8 +47,8 @@ def situation_of(turn: Turn) -> tuple[Row, Plan | None]:
     """
     asked = is_over = False
     plan: Plan | None
-    if own := turn.checkpoint.get("plan"):
-        plan = get_plan(int(own))
+    if turn.plan:
+        plan = get_plan(turn.plan)
     elif made := turn.checkpoint.get("made"):
         plan = Plan.objects.filter(pk=made).first()
     else:

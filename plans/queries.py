@@ -186,18 +186,19 @@ def new_keys(plan: Plan, count: int) -> list[str]:
 # The run: its turns, what they are on, and how it stands by them
 
 
+def plan_of_turn(turn: Turn) -> Plan | None:
+    """The plan that it works for; None where that was deleted."""
+    return Plan.objects.filter(pk=turn.plan or 0).first()
+
+
 def turns_of(plan: Plan) -> QuerySet[Turn]:
     """All turns of the plan's run, ended ones too."""
-    return Turn.objects.filter(
-        conversation_id=plan.conversation_id, lane=Lane.RUN, checkpoint__plan=plan.pk
-    )
+    return Turn.objects.filter(conversation_id=plan.conversation_id, lane=Lane.RUN, plan=plan.pk)
 
 
 def check_turns_of(plan: Plan) -> QuerySet[Turn]:
     """All turns that have run checks of its done subtasks again."""
-    return Turn.objects.filter(
-        conversation_id=plan.conversation_id, lane=Lane.CHECK, checkpoint__plan=plan.pk
-    )
+    return Turn.objects.filter(conversation_id=plan.conversation_id, lane=Lane.CHECK, plan=plan.pk)
 
 
 def run_turns_of(plan: Plan) -> list[Turn]:
@@ -395,7 +396,7 @@ def asking_plan(plan: Plan) -> Plan | None:
         return plan
     waiting = Turn.objects.filter(
         conversation_id=plan.conversation_id,
-        checkpoint__plan=plan.pk,
+        plan=plan.pk,
         state=TurnState.WAITING,
         waiting_for=Turn.WaitingFor.CHILD,
     )

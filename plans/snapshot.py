@@ -94,7 +94,7 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     results = latest_results(plan, subtasks)
     changes = changes_in(plan, subtasks, attempts)
     run_turns = (turn for turn in open_turns if turn.lane == Lane.RUN)
-    turns = [turn for turn in run_turns if turn.checkpoint.get("plan") == plan.pk]
+    turns = [turn for turn in run_turns if turn.plan == plan.pk]
     looking = next((turn for turn in open_turns if is_checking(turn, plan)), None)
     retries = [turn.not_before for turn in turns if turn.not_before]
     facts: Document = {
@@ -162,7 +162,7 @@ def row_document(plan: Plan) -> Document:
 
 
 def is_checking(turn: Turn, plan: Plan) -> bool:
-    return turn.lane == Lane.CHECK and turn.checkpoint.get("plan") == plan.pk
+    return turn.lane == Lane.CHECK and turn.plan == plan.pk
 
 
 def checking(turn: Turn, subtasks: list[Subtask]) -> Document:

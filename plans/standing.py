@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import BigIntegerField, Exists, OuterRef, Q, QuerySet, Subquery
-from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
@@ -264,8 +262,7 @@ def regressed_subtasks() -> Any:
 def calls_of_checks() -> Any:
     """Checks of what is done that ask first."""
     asked = ToolCall.objects.filter(state=ToolCall.State.ASKED, decision="", turn__lane=Lane.CHECK)
-    plan = Cast(KeyTextTransform("plan", "turn__checkpoint"), BigIntegerField())
-    return asked.annotate(of=plan).filter(of=OuterRef("pk"), turn__state=TurnState.WAITING)
+    return asked.filter(turn__plan=OuterRef("pk"), turn__state=TurnState.WAITING)
 
 
 def below(path: str) -> Q:

@@ -18,7 +18,7 @@ from plans.actions.comments import give_back_comments
 from plans.actions.run import start_run
 from plans.models import Attempt, Plan, Run, State
 from plans.progress import progress
-from plans.queries import AGENT, SYSTEM, checklist, record_event
+from plans.queries import AGENT, SYSTEM, checklist, plan_of_turn, record_event
 from plans.text_plans import accept_text_plan
 
 # Nobody raises the budget of such a plan, or looks in the place of a check.
@@ -93,9 +93,9 @@ def start_for_parent(plan: Plan) -> None:
 def report_to_parent(turn: Turn) -> None:
     """After a turn of a child's run: a new version goes on, an end or a failure is the answer."""
     conversation = turn.conversation
-    if conversation.parent_call_id is None:
+    plan = plan_of_turn(turn) if conversation.parent_call_id is not None else None
+    if plan is None:
         return
-    plan = Plan.objects.get(pk=turn.checkpoint["plan"])
     if turn.state == TurnState.WAITING and plan.pause_reason in ONLY_BY_HAND:
         deliver(conversation, f"The agent's own {turn.checkpoint['because']}.", failed=True)
         request_stop(turn, SYSTEM)

@@ -78,4 +78,4 @@ def plan_id(thing: object) -> int | None:
         return thing.pk
     if isinstance(thing, Attempt):
         return int(thing.subtask.plan_id)
-    return thing.checkpoint.get("plan") if isinstance(thing, Turn) else None
+    return thing.plan if isinstance(thing, Turn) else None

@@ -37,6 +37,7 @@ from plans.policy import ROLES, offer_for, situation_of
 from plans.queries import (
     checklist,
     lock_plan,
+    plan_of_turn,
     record_event,
     reload,
     run_turns_of,
@@ -106,21 +107,21 @@ def offer(turn: Turn, agent: AgentRecord, words: Sequence[str]) -> Offer:
 
 def check_budget(turn: Turn) -> None:
     """Before a model call of a run: a budget that is used up pauses it."""
-    plan = reload(Plan(pk=turn.checkpoint["plan"]))
+    plan = reload(Plan(pk=turn.plan))
     if plan.budget and (what := why_over(plan)):
         raise TurnWaits(Turn.WaitingFor.PAUSE, because=f"budget: {what}")
 
 
 def resume_run(turn: Turn) -> None:
     """Its call was decided: the run goes on from now, not only when a worker takes the turn."""
-    plan = Plan.objects.filter(pk=turn.checkpoint["plan"]).first()
+    plan = plan_of_turn(turn)
     if plan and plan.run == Run.PAUSED:
         settle_run(plan)
 
 
 def settle(settle_plan: Callable[[Turn], None], turn: Turn) -> None:
     """Whatever the turn was about may be gone, or broken, by now; the turn ends all the same."""
-    if not Plan.objects.filter(pk=turn.checkpoint["plan"]).exists():
+    if plan_of_turn(turn) is None:
         answer_parent(turn)
         return
     try:
@@ -138,7 +139,7 @@ def settle(settle_plan: Callable[[Turn], None], turn: Turn) -> None:
 
 def tell_changes(turn: Turn) -> None:
     """The drawer has something new to show of a subtask."""
-    if plan := Plan.objects.filter(pk=turn.checkpoint["plan"]).first():
+    if plan := plan_of_turn(turn):
         record_event(plan, "plan.updated")
 
 

@@ -127,7 +127,7 @@ def test_r6_composer_drawer_and_executor_read_the_same_row():
     tell(c, "go ahead", seen=Expected(plan_of(c).pk, 1))
     assert plan_of(c).approved_version is None
     Plan.objects.filter(pk=plan_of(c).pk).update(run=Run.QUEUED)
-    talk.queue_turn(c, "subtask", "run", "", {"plan": plan_of(c).pk})
+    talk.queue_turn(c, "subtask", "run", plan=plan_of(c).pk)
     drive()
     assert states(c) == ["todo"]
     assert not Attempt.objects.filter(subtask__plan=plan_of(c)).exists(), "it was not even tried"

@@ -54,7 +54,6 @@ class Checkpoint(Retrying, total=False):
     because: str  # why it waits
 
     # Plans
-    plan: int  # the plan that a run's turn works for
     subtask: str | None  # the key of the subtask that it was queued for
     about: int | None  # the plan that the person's words were about
     asked: int  # the message that asked for a plan
@@ -125,6 +124,8 @@ class Turn(models.Model):
     # Of the texts that are written for a person meanwhile: what they read when they asked for it,
     # and of a turn that another one leads to, that one's.
     language = fields.CharField(max_length=16, default=get_language, db_default="en")
+    # The plan that it works for: a key of what lies above this package, which erases both.
+    plan = models.BigIntegerField(null=True, blank=True)
     checkpoint: models.Field[Checkpoint, Checkpoint] = fields.JSONField(default=dict)
     epoch = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)

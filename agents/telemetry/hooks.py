@@ -40,7 +40,7 @@ FOUND_LATER = ("version", "subtask", "attempt")  # facts that `add_facts` adds
 @contextmanager
 def turn(turn: Turn) -> Iterator[None]:
     """One turn from its claim until it leaves `running`."""
-    plan = turn.checkpoint.get("plan")
+    plan = turn.plan
     agent = turn.conversation.agent_id
     facts: tracing.Facts = {
         "gen_ai.operation.name": "invoke_agent",

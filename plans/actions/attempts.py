@@ -54,7 +54,7 @@ from plans.tracing import operation
 
 def plan_of(turn: Turn) -> Plan:
     """The plan a turn works for, locked; NotFound when it was deleted."""
-    return lock_plan(Plan(pk=turn.checkpoint["plan"], conversation_id=turn.conversation_id))
+    return lock_plan(Plan(pk=turn.plan, conversation_id=turn.conversation_id))
 
 
 def attempt_of(turn: Turn) -> Attempt | None:

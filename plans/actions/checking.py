@@ -26,6 +26,7 @@ from plans.queries import (
     checklist,
     demand_no_child,
     lock_plan,
+    plan_of_turn,
     record_event,
 )
 from plans.tracing import operation
@@ -62,7 +63,7 @@ def work_for(plan: Plan, key: str = "", check: str = "", *, deterministic: bool)
         raise NotFound(no_check(key, check))
     if not wanted:
         raise Conflict(gettext("There is no check to run."))
-    work: Checkpoint = {"plan": plan.pk, "checks_of": wanted}
+    work: Checkpoint = {"checks_of": wanted}
     if check:
         work["check"] = check
     if deterministic:
@@ -71,7 +72,7 @@ def work_for(plan: Plan, key: str = "", check: str = "", *, deterministic: bool)
 
 
 def queue_checks(plan: Plan, by: Actor, work: Checkpoint) -> Turn:
-    turn = queue_turn(plan.conversation, "checks", Lane.CHECK, checkpoint=work)
+    turn = queue_turn(plan.conversation, "checks", Lane.CHECK, checkpoint=work, plan=plan.pk)
     record_event(plan, "plan.checking", by, subtasks=work["checks_of"])
     return turn
 
@@ -128,7 +129,7 @@ def look_at(plan: Plan, key: str, by: Actor, version: int | None = None, check: 
 
 def settle_checks(turn: Turn) -> None:
     """The turn that looked is over, or waits for a person."""
-    plan = Plan.objects.filter(pk=turn.checkpoint["plan"]).first()
+    plan = plan_of_turn(turn)
     if plan is not None:
         waits = turn.state == TurnState.WAITING
         record_event(plan, "plan.updated", **({"waiting": "check"} if waits else {"checked": True}))

@@ -33,6 +33,7 @@ from plans.queries import (
     demand_open,
     has_work_left,
     lock_plan,
+    plan_of_turn,
     ready,
     record_event,
     refresh_state,
@@ -151,8 +152,8 @@ def demand_free_lane(plan: Plan) -> None:
     waiting = Turn.objects.filter(
         conversation_id=plan.conversation_id, lane=Lane.RUN, state=TurnState.WAITING
     )
-    for turn in waiting.exclude(checkpoint__plan=plan.pk):
-        other = Plan.objects.filter(pk=turn.checkpoint.get("plan", 0)).first()
+    for turn in waiting.exclude(plan=plan.pk):
+        other = plan_of_turn(turn)
         title = other.title if other else gettext("Another plan")
         raise Conflict(
             gettext("“{title}” is paused in the midst of a subtask: stop it first.").format(
@@ -167,10 +168,10 @@ def queue_next(plan: Plan, wait: float = 0, after: Turn | None = None) -> None:
     `wait`, in seconds, holds it back. `after` is the turn that ends by this.
     """
     chain = str(plan.run_options.get("executor") or "")
-    works: list[Checkpoint] = [{"plan": plan.pk, "subtask": each.key} for each in ready(plan)]
+    works: list[Checkpoint] = [{"subtask": each.key} for each in ready(plan)]
     kind = "subtask" if works else "closing"
-    for work in works or [Checkpoint(plan=plan.pk)]:
-        turn = queue_turn(plan.conversation, kind, Lane.RUN, chain, work, after=after)
+    for work in works or [Checkpoint()]:
+        turn = queue_turn(plan.conversation, kind, Lane.RUN, chain, work, after, plan.pk)
         if wait:
             not_before = clock() + timedelta(seconds=wait)
             Turn.objects.filter(pk=turn.pk).update(not_before=not_before)

@@ -242,8 +242,8 @@ def test_an_open_question_is_answered_first_whatever_the_words():
 def may_run(plan):
     """Its turn is open, and no turn of another plan that waits holds the lane."""
     turns = Turn.objects.filter(conversation=plan.conversation, lane=Lane.RUN)
-    own = turns.filter(checkpoint__plan=plan.pk, state__in=["queued", "running", "waiting"])
-    others = turns.filter(state="waiting").exclude(checkpoint__plan=plan.pk)
+    own = turns.filter(plan=plan.pk, state__in=["queued", "running", "waiting"])
+    others = turns.filter(state="waiting").exclude(plan=plan.pk)
     return own.exists() and not others.exists()
 
 

@@ -88,7 +88,8 @@ def test_giving_up_an_attempt_stops_the_subtasks_own_turn_alone():
             conversation=c,
             lane="run",
             kind="subtask",
-            checkpoint={"plan": plan_of(c).pk, "subtask": "s2"},
+            plan=plan_of(c).pk,
+            checkpoint={"subtask": "s2"},
             not_before=timezone.now() + timedelta(minutes=1),
         )
 
@@ -126,7 +127,7 @@ def test_one_function_says_by_all_open_turns_how_the_run_stands(turns, run, reas
             kind="subtask",
             state=state,
             waiting_for=waiting_for,
-            checkpoint={"plan": plan.pk},
+            plan=plan.pk,
         )
     with transaction.atomic():
         settle_run(plan)

@@ -118,7 +118,7 @@ def ask(plan):
         kind="subtask",
         state="waiting",
         waiting_for="question",
-        checkpoint={"plan": plan.pk},
+        plan=plan.pk,
     )
     Attempt.objects.create(subtask=checklist(plan).last(), number=9, version=1, turn=turn)
     add_message(turn, "assistant", "question", "Which?")

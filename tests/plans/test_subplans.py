@@ -130,7 +130,7 @@ def test_stop_reaches_down_and_the_nested_plan_starts_nothing_any_more():
     assert not Turn.objects.filter(state__in=["queued", "running", "waiting"]).exists()
     assert (plan_of(c).run, states(c)) == (Run.IDLE, ["todo"])
     child = child_plan()
-    talk.queue_turn(child.conversation, "subtask", "run", "", {"plan": child.pk})
+    talk.queue_turn(child.conversation, "subtask", "run", plan=child.pk)
     scripted(call("write_file", path="late.txt", content="x"))
     drive()
     assert child_plan().subtasks.filter(state="done").count() == 0

@@ -535,7 +535,7 @@ class Planning(RuleBasedStateMachine):
 
     def a_runs_turn_has_its_plan(self):
         for turn in Turn.objects.filter(lane="run", state__in=["queued", "running", "waiting"]):
-            assert Plan.objects.filter(pk=turn.checkpoint["plan"]).exists()
+            assert Plan.objects.filter(pk=turn.plan).exists()
 
     def a_turn_that_has_not_begun_is_for_what_is_ready(self):
         for plan in Plan.objects.filter(state__in=[State.TODO, State.IN_PROGRESS]):
