@@ -185,7 +185,9 @@ def queue_turn(
     """
     if chain and after is None:
         load_chain(chain)
+    caller = conversation.parent_call.turn if conversation.parent_call else None
     turn = Turn(conversation=conversation, kind=kind, lane=lane, chain=chain, plan=plan)
+    turn.serves = caller.serves if caller else plan
     if lane == Lane.CHAT:
         turn.parent_id = alternatives.last_shown(conversation.pk)
     try:

@@ -8,7 +8,6 @@ from functools import cached_property
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from agents.conversation_tree import ancestors
 from agents.models import Message, ToolCall
 from agents.sentences import beside, listed
 from console.call_display import question_of
@@ -17,7 +16,7 @@ from console.conversation_state import ConversationState, read_state
 from console.exceeded_limits import ExceededLimit, used_up
 from console.language import agent_name
 from console.status_labels import Snapshot
-from plans.models import Attempt, Plan, State
+from plans.models import Plan, State
 from plans.needs import Need, NeedKind, last_words
 from plans.snapshot import snapshot
 from plans.standing import WAITS_FOR_ANSWER
@@ -51,19 +50,11 @@ class NeedCard:
     def plan(self) -> Snapshot | None:
         """The plan that rests, or whose run asks."""
         shown = self.now.plan
-        key = self.need.plan or self.asking_plan
+        key = self.need.plan or (self.call.turn.serves if self.call else 0)
         if shown and shown["id"] == key:
             return shown
         row = Plan.objects.filter(pk=key).first() if key else None
         return snapshot(row) if row else None
-
-    @property
-    def asking_plan(self) -> int:
-        """The plan for whose subtask the call asks, however deep below it; 0 in a chat."""
-        if self.call is None:
-            return 0
-        [*_, top] = [self.call.turn, *ancestors(self.call.turn.conversation)]
-        return Attempt.objects.filter(turn=top).values_list("subtask__plan", flat=True).first() or 0
 
     @property
     def title(self) -> str:

@@ -166,6 +166,7 @@ def call_agent(turn: Turn, agent_id: str, task: str) -> None:
     )
     # Its first turn: as one of the handlers wants it, or a plain answer.
     if not any(handler.open_child(child, task, turn) for handler in handlers().values()):
-        answering = Turn.objects.create(conversation=child, config=dict(agent.file.settings()))
+        config = dict(agent.file.settings())
+        answering = Turn.objects.create(conversation=child, config=config, serves=turn.serves)
         persistence.add_message(answering, "user", Message.Kind.TEXT, task)
         events.record(child, "turn.queued", f"turn:{answering.pk}")

@@ -124,8 +124,10 @@ class Turn(models.Model):
     # Of the texts that are written for a person meanwhile: what they read when they asked for it,
     # and of a turn that another one leads to, that one's.
     language = fields.CharField(max_length=16, default=get_language, db_default="en")
-    # The plan that it works for: a key of what lies above this package, which erases both.
+    # The plan that it works for, and the person's plan that it serves at any depth: the same but in
+    # a called agent. No foreign keys, as plans lie above this package.
     plan = models.BigIntegerField(null=True, blank=True)
+    serves = models.BigIntegerField(null=True, blank=True)
     checkpoint: models.Field[Checkpoint, Checkpoint] = fields.JSONField(default=dict)
     epoch = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)

@@ -244,19 +244,24 @@ def parents(pks):
 
 
 def of_called_agents(home):
-    """Two of a person; below the second an agent, which called one that called two."""
+    """Two of a person; below the second, for its plan, an agent, which called one that called two."""
     found = [home.conversation("alice"), home.conversation("alice")]
     for caller in (1, 2, 3, 3):
         c = found[caller]
-        call = home.call(c, home.turn(c, STARTED, ENDED), 0, 1, tool="run_agent")
+        turn = home.turn(c, STARTED, ENDED, checkpoint={"plan": 40 + caller} if caller < 3 else {})
+        call = home.call(c, turn, 0, 1, tool="run_agent")
         found.append(home.conversation("alice", call))
     return [c.pk for c in found]
 
 
 def roots(pks):
-    """The place in the list of the person's conversation above each, and how deep it lies."""
-    rows = Conversation.objects.in_bulk(pks)
-    return [(pks.index(rows[pk].top), rows[pk].depth) for pk in pks]
+    """The place in the list of the person's conversation above each, how deep it lies, and of its
+    turns the plan and the person's plan.
+    """
+    found = Conversation.objects.in_bulk(pks)
+    plans = [found[pk].turns.values_list("plan", "serves").distinct() for pk in pks]
+    places = [(pks.index(found[pk].top), found[pk].depth) for pk in pks]
+    return [(*place, list(of)) for place, of in zip(places, plans, strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -322,7 +327,10 @@ def test_the_yes_to_a_plan_that_served_another_is_the_systems(upgraded):
 
 
 def test_an_older_conversation_of_a_called_agent_knows_its_root_and_depth(upgraded):
-    assert upgraded["called"] == [(0, 0), (1, 0), (1, 1), (1, 2), (1, 3), (1, 3)]
+    assert upgraded["called"] == [
+        *[(0, 0, []), (1, 0, [(41, 41)]), (1, 1, [(42, 41)]), (1, 2, [(None, 41)])],
+        *[(1, 3, []), (1, 3, [])],
+    ]
 
 
 def test_an_older_reply_stands_behind_the_one_before_it(upgraded):
