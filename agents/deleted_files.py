@@ -15,7 +15,7 @@ import stat
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 
 from django.conf import settings
@@ -107,11 +107,14 @@ def restore(place: Place, key: str) -> str:
 def erase_old() -> None:
     """For good what was deleted a day ago, some at a time. It may be a hundred thousand files, so
     nobody waits for it."""
-    late = time.time() - RESTORABLE
+    late, erased = time.time() - RESTORABLE, 0
     folders = (each for each in trash_root().glob("*/*") if KEY.fullmatch(each.name))
-    for trash in islice((each for each in folders if is_older(each, late)), MOST_ERASED):
-        with suppress(OSError):
+    for trash in (each for each in folders if is_older(each, late)):
+        with suppress(OSError):  # another user's: those behind it go all the same
             erase(trash)
+            erased += 1
+        if erased == MOST_ERASED:
+            return
 
 
 def is_older(trash: Path, late: float) -> bool:

@@ -28,7 +28,16 @@ from agents.errors import Conflict
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import FOLDER, FileName
 from agents.tools.files import editing
-from agents.workspace_files import Place, refusals, take_in
+from agents.workspace_files import IfTaken, Place, refusals, take_in
+
+
+def store(
+    place: Place, folder: str, name: str, pieces: Iterable[bytes], if_taken: IfTaken
+) -> tuple[str, Deleted | None]:
+    """Take in a file; its path, and what it replaced. Raises Conflict where the name is taken."""
+    if if_taken == "replace":
+        return replace(place, folder, name, pieces)
+    return take_in(place, folder, name, pieces, if_taken), None
 
 
 def replace(

@@ -116,8 +116,8 @@ class Files(Workspace):
             path = "/".join(entry.parts)
             if all(word in path.casefold() for word in words):
                 shown = path.encode(errors="replace").decode()
-                kind = kind_of_mode(entry.mode)
-                found.append(Item(shown, kind, entry.size, 0, shown == path))
+                kind, at = kind_of_mode(entry.mode), entry.modified_at
+                found.append(Item(shown, kind, entry.size, at, shown == path))
             if len(found) >= MOST_FOUND:
                 return Listing(found, len(found), is_cut=True)
         return Listing(found, len(found), is_cut=time.monotonic() > deadline)

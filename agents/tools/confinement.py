@@ -32,7 +32,7 @@ DEEPEST = 40  # folders below the one where a walk begins
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.part")
+UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.(part|tmp)")
 ABANDONED_AFTER = 60 * 60  # seconds without another byte
 REASONS = {
     errno.ENOENT: "does not exist",
@@ -100,6 +100,7 @@ class Entry:
     parts: Parts
     mode: int
     size: int
+    modified_at: float
     is_hard_link: bool  # one that may not be followed
 
     @property
@@ -154,19 +155,10 @@ class Workspace:
                 if not old.st_mode & stat.S_IWUSR:
                     raise ToolFailed(f"{display_path(path)} is write-protected.")
                 mode = stat.S_IMODE(old.st_mode)
-            temporary = f".{secrets.token_hex(8)}.tmp"
-            handle = os.open(temporary, NEW_FILE, 0o600, dir_fd=parent)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    os.fchmod(handle, 0o666 & ~umask.persons() if mode is None else mode)
-                    file.write(content)
-                    file.flush()
-                    os.fsync(handle)
-                os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
-            except BaseException:
-                os.unlink(temporary, dir_fd=parent)
-                raise
-            os.fsync(parent)
+            with new_file(parent, [content]) as new:
+                if mode is not None:
+                    os.chmod(new, mode, dir_fd=parent)
+                os.replace(new, name, src_dir_fd=parent, dst_dir_fd=parent)
             return mode is None
 
     def is_there(self, path: str) -> bool:
@@ -189,31 +181,21 @@ class Workspace:
         file appears whole or not at all, also when the pieces end in an exception. `replacing` is
         entered, with the opened folder and the name, while it takes the place of another.
         """
-        with self.folder(self.locate(folder), folder, make=True) as parent:
-            remove_abandoned(parent)
-            temporary = f".{secrets.token_hex(8)}.part"
-            with translated_errors(folder):
-                handle = os.open(temporary, NEW_FILE, 0o600, dir_fd=parent)
-            try:
-                with os.fdopen(handle, "wb") as file, translated_errors(f"{folder}/{name}"):
-                    os.fchmod(handle, 0o666 & ~umask.persons())
-                    file.writelines(pieces)
-                    file.flush()
-                    os.fsync(handle)
-                with translated_errors(f"{folder}/{name}"):
-                    if if_taken == "replace":
-                        free = name
-                        self.take_mode(parent, name, temporary)
-                        with replacing(parent, name):
-                            os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
-                    else:
-                        free = take_free_name(parent, name, only=if_taken == "refuse")
-                        os.replace(temporary, free, src_dir_fd=parent, dst_dir_fd=parent)
-            except BaseException:
-                os.unlink(temporary, dir_fd=parent)
-                raise
-            os.fsync(parent)
-            return free
+        place = f"{folder}/{name}"
+        with (
+            self.folder(self.locate(folder), folder, make=True) as parent,
+            translated_errors(place),
+            new_file(parent, pieces) as new,
+        ):
+            if if_taken == "replace":
+                free = name
+                self.take_mode(parent, name, new)
+                with replacing(parent, name):
+                    os.replace(new, name, src_dir_fd=parent, dst_dir_fd=parent)
+            else:
+                free = take_free_name(parent, name, only=if_taken == "refuse")
+                os.replace(new, free, src_dir_fd=parent, dst_dir_fd=parent)
+        return free
 
     def take_mode(self, folder: int, name: FileName, heir: str) -> None:
         """Give a file the mode of what it is to replace, if that is a file to be written over."""
@@ -269,6 +251,8 @@ class Workspace:
                 for name in sorted(files + folders):
                     if time.monotonic() > until:
                         return
+                    if UNFINISHED.fullmatch(name):
+                        continue
                     try:
                         status = os.stat(name, dir_fd=handle, follow_symlinks=False)
                     except OSError:  # gone since
@@ -276,8 +260,13 @@ class Workspace:
                     if stat.S_ISDIR(status.st_mode):
                         inner.append(name)
                         continue
-                    mode, is_hard = status.st_mode, self.is_forbidden_link(status)
-                    yield Entry((*parts, *within, name), mode, status.st_size, is_hard)
+                    yield Entry(
+                        parts=(*parts, *within, name),
+                        mode=status.st_mode,
+                        size=status.st_size,
+                        modified_at=status.st_mtime,
+                        is_hard_link=self.is_forbidden_link(status),
+                    )
                 folders[:] = sorted(set(inner) - IGNORED) if len(within) < DEEPEST else []
 
     @contextmanager
@@ -344,6 +333,29 @@ class Workspace:
                     if status.st_nlink > 1:
                         links.add((status.st_dev, status.st_ino))
         return links
+
+
+@contextmanager
+def new_file(folder: int, pieces: Iterable[bytes]) -> Iterator[FileName]:
+    """The name of a new file, all of it on the disk, to be moved to its place within the block.
+
+    Nobody sees it before, and where the block fails it is gone.
+    """
+    remove_abandoned(folder)
+    name = FileName(f".{secrets.token_hex(8)}.part")
+    handle = os.open(name, NEW_FILE, 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(handle, 0o666 & ~umask.persons())
+            file.writelines(pieces)
+            file.flush()
+            os.fsync(handle)
+        yield name
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
+        raise
+    os.fsync(folder)
 
 
 def take_free_name(folder: int, name: FileName, *, only: bool = False) -> FileName:

@@ -10,8 +10,9 @@ from django.http.response import HttpResponseBase
 from ninja import Query, Router, Schema
 from ninja.responses import Status
 
-from agents import deleted_files, workspace_files
+from agents import deleted_files, replaced_files, workspace_files
 from agents.attachments import PLAIN
+from agents.deleted_files import Deleted
 from agents.workspace_files import IfTaken, Item, Kind, Place, moment_of, place_of, refusals
 from console.api.attachments import BINARY, BODY
 from console.api.auth import person
@@ -49,6 +50,12 @@ class FilesShape(Schema):
     read_only: bool
 
 
+class StoredShape(FileShape):
+    """`replaced` is a key with which what was there before can be restored for a day; or empty."""
+
+    replaced: str = ""
+
+
 class Renaming(Body):
     path: str
     to: str
@@ -81,6 +88,11 @@ def shape(item: Item) -> FileShape:
 def shape_of(here: Place, path: str) -> FileShape:
     with refusals(path):
         return shape(here.files.item(path))
+
+
+def stored(here: Place, path: str, replaced: Deleted | None) -> StoredShape:
+    file = shape_of(here, path)
+    return StoredShape(**file.dict(), replaced=replaced.key if replaced else "")
 
 
 @router.get("/{agent_id}/files", response=answers(FilesShape, 404))
@@ -121,21 +133,22 @@ def get_zip(request: HttpRequest, agent_id: str, path: Folder = "") -> HttpRespo
 
 @router.put(
     "/{agent_id}/files/content",
-    response=answers(FileShape, 403, 404, 409, 507, status=201),
+    response=answers(StoredShape, 403, 404, 409, 507, status=201),
     openapi_extra={"requestBody": BODY},
 )
 def put_content(
     request: HttpRequest, agent_id: str, path: Path, if_taken: IfTaken = "refuse"
-) -> Status[FileShape]:
+) -> Status[StoredShape]:
     """Stores the body, of at most 20 MB, whole or not at all; folders are made as needed.
 
-    Where the path is taken that is refused (409), unless it is to `replace` or to `keep_both`.
+    Where the path is taken that is refused (409), unless it is to `replace` or to `keep_both`;
+    what it replaces can be restored.
     """
     here = place(request, agent_id)
     count_upload(person(request).pk)
     folder, _, name = path.rpartition("/")
-    stored = workspace_files.take_in(here, folder, name, body_pieces(request), if_taken)
-    return Status(201, shape_of(here, stored))
+    put = replaced_files.store(here, folder, name, body_pieces(request), if_taken)
+    return Status(201, stored(here, *put))
 
 
 @router.post("/{agent_id}/files/rename", response=answers(FileShape, 403, 404, 409))
@@ -152,8 +165,10 @@ def delete(request: HttpRequest, agent_id: str, path: Path) -> DeletedShape:
     return DeletedShape(deleted=gone.key, path=gone.path)
 
 
-@router.post("/{agent_id}/files/restore", response=answers(FileShape, 403, 404, 409))
-def restore(request: HttpRequest, agent_id: str, body: Restoring) -> FileShape:
-    """To where it was, or beside it by another name where that is taken."""
+@router.post("/{agent_id}/files/restore", response=answers(StoredShape, 403, 404, 409))
+def restore(request: HttpRequest, agent_id: str, body: Restoring) -> StoredShape:
+    """To where it was. Where that is taken: beside it by another name, or what was replaced in the
+    place of what replaced it.
+    """
     here = place(request, agent_id)
-    return shape_of(here, deleted_files.restore(here, body.deleted))
+    return stored(here, *replaced_files.put_back(here, body.deleted))

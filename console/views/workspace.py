@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from typing import cast, get_args
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
@@ -15,7 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 from agents import deleted_files, replaced_files, workspace_files
 from agents.errors import Invalid, Refused
 from agents.models import Conversation
-from agents.workspace_files import MOST_LISTED, Place, place_in
+from agents.workspace_files import MOST_LISTED, IfTaken, Place, place_in
 from console.attachments import body_pieces
 from console.downloads import file_response, pdf_response, zip_response
 from console.form_parsing import EVENT, number
@@ -131,12 +132,9 @@ def upload(request: HttpRequest, place: Place, conversation: Conversation) -> Ht
     """One file, as the body of the request."""
     count_upload(place.person)
     folder, name = request.GET.get("folder", ""), request.GET.get("name", "")
-    wanted = request.GET.get("if_taken")
-    if wanted == "replace":
-        return put(*replaced_files.replace(place, folder, name, body_pieces(request)))
-    if_taken: workspace_files.IfTaken = "keep_both" if wanted == "keep_both" else "refuse"
-    stored = workspace_files.take_in(place, folder, name, body_pieces(request), if_taken)
-    return JsonResponse({"path": stored})
+    wanted = request.GET.get("if_taken", "")
+    if_taken = cast(IfTaken, wanted) if wanted in get_args(IfTaken) else "refuse"
+    return put(*replaced_files.store(place, folder, name, body_pieces(request), if_taken))
 
 
 @require_POST

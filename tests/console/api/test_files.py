@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.console.api.conftest import person
-from tests.inner import Pieces, change_agent, deleted_files
+from tests.inner import Pieces, Workspace, change_agent, deleted_files
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BASE = "/agents/alice-writer/files"
@@ -81,6 +81,24 @@ def test_files_are_found_by_words_of_their_path(alice, folder):
     assert names(alice.get(f"{BASE}?q=docs")) == ["api.md", "Flow.png"]
 
 
+def test_what_is_found_says_the_same_as_what_is_listed(alice, folder):
+    (folder / "a.txt").write_text("a")
+    os.utime(folder / "a.txt", (1_700_000_000,) * 2)
+    listed = alice.get(BASE).json()["items"]
+    assert listed[0]["modified_at"] == "2023-11-14T22:13:20Z"
+    assert alice.get(f"{BASE}?q=a").json()["items"] == listed
+
+
+@pytest.mark.parametrize("ending", ["part", "tmp"])
+def test_half_of_a_file_that_a_kill_has_left_is_nobody_s_and_goes_with_time(alice, folder, ending):
+    left = folder / f".0123456789abcdef.{ending}"
+    left.write_text("half")
+    assert names(alice.get(BASE)) == names(alice.get(f"{BASE}?q=0123")) == []
+    os.utime(left, (time.time() - 7200,) * 2)
+    Workspace(folder).write("a.txt", b"whole")
+    assert inside(folder) == ["a.txt"]
+
+
 def test_a_file_is_always_given_out_to_be_saved(alice, folder):
     (folder / "page.html").write_text("<script>alert(1)</script>")
     answer = alice.get(f"{BASE}/content?path=page.html")
@@ -104,6 +122,16 @@ def test_an_upload_lands_whole_and_replaces_only_when_told_to(alice, folder):
     assert (folder / "docs/new/api.md").read_bytes() == b"three"
     assert (folder / "docs/new/api.md").stat().st_mode & 0o777 == 0o755
     assert inside(folder / "docs/new") == ["api-2.md", "api.md"]
+
+
+def test_what_was_replaced_and_what_replaced_it_take_turns(alice, folder):
+    assert put(alice, "a.txt", b"one").json()["replaced"] == ""
+    answer = put(alice, "a.txt", b"two", if_taken="replace").json()
+    for content in (b"one", b"two", b"one"):
+        answer = alice.post(f"{BASE}/restore", {"deleted": answer["replaced"]}).json()
+        assert answer["path"] == "a.txt"
+        assert (folder / "a.txt").read_bytes() == content
+    assert inside(folder) == ["a.txt"]
 
 
 def test_an_empty_file_and_a_hidden_one_are_files_like_others(alice, folder):
@@ -178,6 +206,27 @@ def test_it_is_erased_after_a_day(alice, folder, home):
     assert alice.post(f"{BASE}/restore", {"deleted": gone}).status_code == 404
     deleted_files.erase_old()
     assert inside(home / "deleted-files" / "alice-writer") == []
+
+
+def test_what_cannot_be_erased_is_not_in_the_way_of_what_can(alice, folder, home, monkeypatch):
+    for name in "abc":
+        (folder / name).touch()
+        alice.delete(f"{BASE}?path={name}")
+    monkeypatch.setattr(deleted_files, "RESTORABLE", -1)
+    monkeypatch.setattr(deleted_files, "MOST_ERASED", 1)
+    erase, stays = deleted_files.erase, None
+
+    def erase_but_one(trash):
+        nonlocal stays
+        stays = stays or trash
+        if trash == stays:
+            raise PermissionError
+        erase(trash)
+
+    monkeypatch.setattr(deleted_files, "erase", erase_but_one)
+    for _ in range(3):
+        deleted_files.erase_old()
+    assert inside(home / "deleted-files" / "alice-writer") == [stays.name]
 
 
 def across_disks(monkeypatch, meanwhile=lambda: None):
