@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 from django.views.defaults import server_error
 
 from agents.db import AWAY
+from agents.tools.confinement import NO_ROOM
 from console.middleware import LOAD_AGAIN, page_of
 
 RETRY_AFTER = "2"  # seconds
@@ -21,20 +22,26 @@ BAD_ORIGIN = REASON_BAD_ORIGIN.partition("%")[0]
 
 
 def internal_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler500; where the database was away or full, the page says so.
+    """Django's handler500; where a disk was full, or the database away, the page says so.
 
     The API says the same in its own shape.
     """
     error = sys.exc_info()[1]
+    again = {"again": page_of(request)}
+    if error is not None and is_disk_full(error):
+        return HttpResponse(render_to_string("507.html", again), status=507)
     if not isinstance(error, AWAY):
         return server_error(request)
-    cause = error.__cause__
-    is_full = getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-    again = {"again": page_of(request)}
-    if is_full or getattr(cause, "sqlstate", None) == DISK_FULL:
-        return HttpResponse(render_to_string("507.html", again), status=507)
     page = render_to_string("503.html", again)
     return HttpResponse(page, status=503, headers={"Retry-After": RETRY_AFTER})
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether a file could not be written for want of room, or a row of either database."""
+    is_full = isinstance(error, OSError) and error.errno in NO_ROOM
+    cause = error.__cause__
+    of_sqlite = getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    return is_full or of_sqlite or getattr(cause, "sqlstate", None) == DISK_FULL
 
 
 def token_refused(request: HttpRequest, reason: str = "") -> HttpResponse:

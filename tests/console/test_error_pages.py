@@ -1,5 +1,6 @@
 """What a person reads when something is not there, not theirs, broken or away."""
 
+import errno
 import re
 
 import pytest
@@ -54,6 +55,8 @@ def test_each_says_what_has_happened_and_one_way_on_without_the_database(name):
         (RuntimeError("the secret is xyzzy"), 500, "500"),
         (OperationalError("connection refused"), 503, "503"),
         (FullDisk(), 507, "507"),
+        (OSError(errno.ENOSPC, "No space left on device"), 507, "507"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), 507, "507"),
     ],
 )
 def test_what_a_view_runs_into_is_said_by_its_page(alice, monkeypatch, error, status, name):
