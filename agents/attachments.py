@@ -6,10 +6,11 @@ A message names its files in `meta`. Where it is sent again, the copy names the 
 
 from __future__ import annotations
 
+import hashlib
 import mimetypes
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -46,16 +47,34 @@ def take_in(
 ) -> AttachedFile:
     """Store a file in the workspace and put it into the message box."""
     demand_room(conversation, name)
-    workspace = workspace_of(conversation)
+    workspace, digest = workspace_of(conversation), hashlib.sha256()
+
+    def digested() -> Iterator[bytes]:
+        for piece in bounded(pieces, least=1):
+            digest.update(piece)
+            yield piece
+
     try:
-        stored = workspace.add(FOLDER, FileName(safe_name(name)), bounded(pieces, least=1))
+        stored = workspace.add(FOLDER, FileName(safe_name(name)), digested())
     except NoRoom:
         raise DiskFull(str(FULL)) from None
     except ToolFailed as fault:
         raise Conflict(gettext("The file cannot be stored: {fault}").format(fault=fault)) from None
     path = f"{FOLDER}/{stored}"
     try:
-        return attach(conversation, workspace, path, name, by)
+        image = image_at(workspace, path)
+        with workspace.open(path) as file:
+            size = file.seek(0, 2)
+        kind = image.media_type if image else mimetypes.guess_type(stored)[0] or PLAIN
+        row = Attachment(
+            conversation_id=conversation.pk,
+            media_type=kind,
+            data=image.data if image else b"",
+            name=stored,
+            path=path,
+            digest=digest.hexdigest(),
+        )
+        return attach(conversation, row, size, image, name, by)
     except BaseException:
         workspace.remove(path)
         raise
@@ -63,28 +82,22 @@ def take_in(
 
 @transaction.atomic
 def attach(
-    conversation: Conversation, workspace: Workspace, path: str, name: str, by: Actor
+    conversation: Conversation,
+    row: Attachment,
+    size: int,
+    image: Image | None,
+    name: str,
+    by: Actor,
 ) -> AttachedFile:
     """The stored file gets its row; in the same transaction it stands in the message box."""
-    image = image_at(workspace, path)
-    with workspace.open(path) as file:
-        size = file.seek(0, 2)
-    stored = path.rpartition("/")[2]
-    kind = image.media_type if image else mimetypes.guess_type(stored)[0] or PLAIN
     lock_conversation(conversation.pk)
     demand_room(conversation, name)
-    row = Attachment.objects.create(
-        conversation_id=conversation.pk,
-        media_type=kind,
-        data=image.data if image else b"",
-        name=stored,
-        path=path,
-    )
+    row.save()
     attached: AttachedFile = {
         "attachment": row.pk,
-        "name": stored,
-        "path": path,
-        "media_type": kind,
+        "name": row.name,
+        "path": row.path,
+        "media_type": row.media_type,
         "size": size,
     }
     if image:
@@ -147,16 +160,21 @@ def forget(conversation: Conversation, files: Files) -> None:
         return
     rows = conversation.messages.filter(meta__has_key="attachments").values_list("meta", flat=True)
     kept = {each["attachment"] for meta in rows for each in attachments_in(meta)}
-    gone = [each for each in files if each["attachment"] not in kept]
-    Attachment.objects.filter(pk__in=[each["attachment"] for each in gone]).delete()
-    transaction.on_commit(partial(remove_files, conversation, gone), robust=True)
+    gone = {each["attachment"] for each in files} - kept
+    unused = Attachment.objects.filter(pk__in=gone)
+    digests = dict(unused.values_list("path", "digest"))
+    unused.delete()
+    transaction.on_commit(partial(remove_files, conversation, digests), robust=True)
 
 
-def remove_files(conversation: Conversation, files: Files) -> None:
+def remove_files(conversation: Conversation, digests: Mapping[str, str]) -> None:
+    """Those that are still what was attached: what stands there else is somebody's work."""
     with suppress(Refused):
         workspace = workspace_of(conversation)
-        for each in files:
-            workspace.remove(each["path"])
+        for path, digest in digests.items():
+            with suppress(ToolFailed):
+                if hashlib.sha256(workspace.read(path, LARGEST)).hexdigest() == digest:
+                    workspace.remove(path)
 
 
 def of_messages(messages: Iterable[Message]) -> list[AttachedFile]:

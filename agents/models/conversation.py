@@ -189,6 +189,8 @@ class Attachment(models.Model):
     data = models.BinaryField()
     name = fields.CharField(max_length=200, blank=True, default="", db_default="")
     path = fields.CharField(max_length=300, blank=True, default="", db_default="")
+    # SHA-256 of what was attached: nothing else is removed with it. Empty for older files.
+    digest = fields.CharField(max_length=64, blank=True, default="", db_default="")
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ import time
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 from agents.errors import Conflict, DiskFull, Invalid, NotFound, Refused
 from agents.models import Attachment, Conversation, Message
@@ -221,6 +222,36 @@ def test_what_is_taken_out_of_the_box_is_out_of_the_workspace(chat):
     assert not Attachment.objects.exists()
     with pytest.raises(NotFound):
         remove(chat, file["attachment"], "alice")
+
+
+@pytest.mark.parametrize("size", [6, 7, LARGEST + 1])
+def test_what_stands_in_its_place_by_then_stays(chat, size):
+    file = attach(chat)
+    (files_of(chat) / "uploads" / "notes.txt").write_bytes(b"x" * size)
+    remove(chat, file["attachment"], "alice")
+    assert (in_box(chat), uploads(chat)) == ([], ["notes.txt"])
+
+
+def test_a_file_of_the_same_name_in_another_folder_stays(chat, tmp_path_factory):
+    file = attach(chat)
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "uploads").mkdir()
+    (folder / "uploads" / "notes.txt").write_text("mine")
+    User.objects.update(is_superuser=True)
+    change_agent(chat.agent_id, {"workspace": str(folder)})
+    remove(chat, file["attachment"], "alice")
+    assert (folder / "uploads" / "notes.txt").read_text() == "mine"
+
+
+def test_a_file_is_measured_before_anything_waits_for_it(chat, monkeypatch):
+    """On SQLite a transaction that writes keeps everybody waiting."""
+    read = attachments.image_at
+    monkeypatch.setattr(
+        attachments,
+        "image_at",
+        lambda *args: read(*args) if not connection.in_atomic_block else pytest.fail("it waits"),
+    )
+    attach(chat, "shot.png", PICTURE)
 
 
 # What models get
