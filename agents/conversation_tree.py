@@ -36,7 +36,8 @@ def descendants(turns: Iterable[Turn], among: QuerySet[Turn]) -> list[Turn]:
     if not known:
         return []
     top = next(iter(known.values())).conversation.top
-    below = among.filter(conversation__root=top).select_related("conversation__parent_call")
+    later = among.filter(conversation__root=top, pk__gt=min(known))  # who is called comes after
+    below = later.select_related("conversation__parent_call")
     for turn in below.order_by("conversation__depth", "pk"):
         call = turn.conversation.parent_call
         if call is not None and call.turn_id in known:
