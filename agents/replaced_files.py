@@ -35,15 +35,6 @@ def store(
     place: Place, folder: str, name: str, pieces: Iterable[bytes], if_taken: IfTaken
 ) -> tuple[str, Deleted | None]:
     """Take in a file; its path, and what it replaced. Raises Conflict where the name is taken."""
-    if if_taken == "replace":
-        return replace(place, folder, name, pieces)
-    return take_in(place, folder, name, pieces, if_taken), None
-
-
-def replace(
-    place: Place, folder: str, name: str, pieces: Iterable[bytes]
-) -> tuple[str, Deleted | None]:
-    """Store a file in place of the one that has the name; its path, and what it replaced."""
     kept: list[Deleted] = []
 
     @contextmanager
@@ -52,7 +43,7 @@ def replace(
             yield
         kept.extend(filter(None, [old]))
 
-    path = take_in(place, folder, name, pieces, "replace", replacing)
+    path = take_in(place, folder, name, pieces, if_taken, replacing)
     return path, kept[0] if kept else None
 
 

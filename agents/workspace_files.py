@@ -98,7 +98,7 @@ class Files(Workspace):
             return None
         path = "/".join((*parts, name))
         shown = path.encode(errors="replace").decode()
-        return Item(shown, kind_of(status), status.st_size, status.st_mtime, shown == path)
+        return Item(shown, kind_of(status.st_mode), status.st_size, status.st_mtime, shown == path)
 
     def item(self, path: str) -> Item:
         with self.entry(path) as (folder, name):
@@ -116,7 +116,7 @@ class Files(Workspace):
             path = "/".join(entry.parts)
             if all(word in path.casefold() for word in words):
                 shown = path.encode(errors="replace").decode()
-                kind, at = kind_of_mode(entry.mode), entry.modified_at
+                kind, at = kind_of(entry.mode), entry.modified_at
                 found.append(Item(shown, kind, entry.size, at, shown == path))
             if len(found) >= MOST_FOUND:
                 return Listing(found, len(found), is_cut=True)
@@ -166,11 +166,7 @@ class Files(Workspace):
             os.fsync(old_folder)
 
 
-def kind_of(status: os.stat_result) -> Kind:
-    return kind_of_mode(status.st_mode)
-
-
-def kind_of_mode(mode: int) -> Kind:
+def kind_of(mode: int) -> Kind:
     if stat.S_ISDIR(mode):
         return "folder"
     if stat.S_ISLNK(mode):

@@ -166,7 +166,7 @@ from agents.recordings.store import BLOB, TREE, Store, StoreBroken, oid_of
 from agents.recordings.unified import diff_text, hunks, patch_text
 from agents.recordings.windows import CLOCK as WINDOWS_CLOCK
 from agents.recordings.windows import Windows
-from agents.replaced_files import put_back, replace
+from agents.replaced_files import put_back, store
 from agents.run_once import queue_chain
 from agents.sanitize import DEEPEST, fault_of, sanitize
 from agents.search import Kind, find, written

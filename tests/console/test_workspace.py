@@ -13,7 +13,7 @@ from agents.errors import Conflict
 from plans import actions
 from tests.fake_model import call, say
 from tests.images import png
-from tests.inner import FILE_TOOLS, place_in, replace
+from tests.inner import FILE_TOOLS, place_in, store
 from tests.inner import workspace_files_take_in as take_in
 from tests.markup import html
 from tests.world import (
@@ -217,15 +217,15 @@ def test_an_upload_that_breaks_off_replaces_nothing_and_keeps_nothing(chat, fold
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        replace(place, "", "a.md", broken_off())
+        store(place, "", "a.md", broken_off(), "replace")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("os.replace", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            replace(place, "", "a.md", [b"two"])
+            store(place, "", "a.md", [b"two"], "replace")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("agents.replaced_files.MOST_COPIED", 2)
         with pytest.raises(Conflict, match="larger than 1 GB"):
-            replace(place, "", "a.md", [b"two"])
+            store(place, "", "a.md", [b"two"], "replace")
     assert (folder / "a.md").read_bytes() == b"one"
     assert not list((own_home / "deleted-files").glob("*/*"))
 

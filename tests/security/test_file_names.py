@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from agents.errors import Invalid
-from tests.inner import FileName, NotAName, place_of, put_back, replace, take_free_name
+from tests.inner import FileName, NotAName, place_of, put_back, store, take_free_name
 from tests.inner import workspace_files_take_in as take_in
 from tests.security.hostile_names import LEAD_ELSEWHERE, NOTHING_LEFT, ONE_COMPONENT
 from tests.world import conversation, files_of, person, signed_in
@@ -106,7 +106,7 @@ def test_what_a_path_leads_to_is_neither_replaced_nor_brought_into_view(place, f
     secret = folder.parent / "secret.txt"
     for name in LEAD_ELSEWHERE:
         with pytest.raises(Invalid):
-            replace(place, ".", name.format(secret), [b"mine"])
+            store(place, ".", name.format(secret), [b"mine"], "replace")
     assert secret.read_text() == "secret"
 
 
@@ -114,7 +114,7 @@ def test_any_other_name_becomes_one_of_a_file_inside(place, folder):
     for name in ONE_COMPONENT:
         stored = take_in(place, "sub", name, [b"first"], "keep_both")
         assert (folder / "sub" / stored.removeprefix("sub/")).read_bytes() == b"first", name
-        path, replaced = replace(place, "sub", stored.removeprefix("sub/"), [b"second"])
+        path, replaced = store(place, "sub", stored.removeprefix("sub/"), [b"second"], "replace")
         assert path == stored
         assert put_back(place, replaced.key)[0] == stored
         assert (folder / stored).read_bytes() == b"first"

@@ -20,7 +20,7 @@ from tests.inner import (
     pdf_response,
     place_of,
     put_back_orphans,
-    replace,
+    store,
     workspace_files,
     zip_response,
 )
@@ -273,7 +273,7 @@ def test_nobody_waits_until_what_is_old_is_erased(place, folder, yesterdays):
     """It may be a hundred thousand files: a person would, or the database's thread."""
     deleted_files.delete(place, "b.txt")
     (folder / "c.txt").write_text("c")
-    replace(place, "", "c.txt", [b"another"])
+    store(place, "", "c.txt", [b"another"], "replace")
     put_back_orphans(all_of_them=True)
     assert (yesterdays / deleted_files.ITEM / "a.txt").exists()
 
