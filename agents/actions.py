@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 from pydantic import JsonValue
 
-from agents import attachments, events, search
+from agents import events, search
 from agents.actors import PERSON, Actor, kind_of
 from agents.chains.store import load_chain
 from agents.config.store import change_agent, read_agent
@@ -32,6 +32,7 @@ from agents.models.conversation import GivenBack
 from agents.models.turn import Checkpoint
 from agents.statements import insert, prepared, updating
 from agents.timestamps import timestamp
+from agents.workspace import attachments
 
 LONGEST_MESSAGE = 200_000  # characters
 LONGEST_TITLE = 60

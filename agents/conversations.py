@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from agents import attachments, events
+from agents import events
 from agents.actors import Actor
 from agents.conversation_tree import tree
 from agents.engine.lifecycle import request_stop
@@ -21,6 +21,7 @@ from agents.errors import NotFound
 from agents.events import lock_conversation, wake_after_commit
 from agents.models import Conversation, Turn
 from agents.statements import prepared
+from agents.workspace import attachments
 
 RESTORABLE = timedelta(days=1)  # how long a deleted conversation can be taken back
 MOST_PURGED = 10  # conversations at a time

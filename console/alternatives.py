@@ -10,10 +10,10 @@ from django.db import transaction
 from django.utils.translation import gettext, gettext_lazy
 
 from agents import actions as talk
-from agents.attachments import Files
 from agents.engine import alternatives
 from agents.errors import Conflict, Invalid
 from agents.models import Conversation, Lane, Message, Turn
+from agents.workspace.attachments import Files
 from console.chat_commands import COMMAND, SeenOnPage, answer
 from console.plan_requests import ChatResult, plan_command
 from console.throttling import count_message

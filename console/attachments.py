@@ -18,8 +18,6 @@ from django.utils.formats import number_format
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext, ngettext
 
-from agents import attachments
-from agents.attachments import PLAIN, Files, cannot_be_shown, workspace_of
 from agents.engine.images import MOST_IMAGES
 from agents.errors import Invalid, NotFound, Refused
 from agents.models import AttachedFile, Attachment, Conversation
@@ -28,6 +26,8 @@ from agents.statements import prepared
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import Workspace
 from agents.tools.images import NotShown, image_of
+from agents.workspace import attachments
+from agents.workspace.attachments import PLAIN, Files, cannot_be_shown, workspace_of
 from console.call_images import HEADERS, not_shown
 from console.conversation_state import ConversationState
 from console.model_choices import seeing_model, sees_images

@@ -14,12 +14,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from agents import actions as talk
-from agents import attachments, events
-from agents.attachments import Files
+from agents import events
 from agents.config.store import read_agent
 from agents.errors import Conflict, Refused
 from agents.models import Conversation, Message
 from agents.sentences import commas
+from agents.workspace import attachments
+from agents.workspace.attachments import Files
 from console.plan_requests import ChatResult, ask, plan_command, typed, with_notice, with_refusal
 from console.throttling import count_message
 from plans import actions, approval_phrases

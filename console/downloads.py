@@ -18,11 +18,11 @@ from typing import Any, BinaryIO
 from django.http import StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
-from agents.attachments import PLAIN
 from agents.pools import DOWNLOADS, person
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import Parts, numbered
-from agents.workspace_files import Files, Place, moment_of, refusals
+from agents.workspace.attachments import PLAIN
+from agents.workspace.files import Files, Place, moment_of, refusals
 from console.attachments import CHANGING, PRIVATE
 
 PIECE = 64 * 1024

@@ -15,8 +15,8 @@ from django.shortcuts import redirect
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext, gettext_lazy
 
-from agents.attachments import LARGEST, TOO_LARGE
 from agents.normalization import split_url
+from agents.workspace.attachments import LARGEST, TOO_LARGE
 from console.auth import browsers
 
 View = Callable[[HttpRequest], HttpResponse]

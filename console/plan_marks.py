@@ -16,7 +16,7 @@ from agents.recordings.changes import Change
 from agents.recordings.paths import path_bytes
 from agents.recordings.store import Store, StoreBroken
 from agents.recordings.unified import sided
-from agents.workspace_files import Place
+from agents.workspace.files import Place
 from console.file_diffs import FileDiff, drawn_change
 from plans.changes import (
     Changes,

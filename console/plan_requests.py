@@ -11,10 +11,10 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from agents import actions as talk
-from agents.attachments import Files
 from agents.config.store import read_agent
 from agents.errors import Conflict, Invalid, Refused
 from agents.models import Conversation, Message, Turn
+from agents.workspace.attachments import Files
 from console.status_labels import describe_plan
 from console.throttling import count_message
 from plans import actions

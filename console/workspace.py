@@ -13,7 +13,7 @@ from django.utils.translation import gettext, gettext_lazy, pgettext
 from agents.hidden_characters import count_hidden
 from agents.tools.base import ToolFailed
 from agents.tools.images import NotShown, image_of
-from agents.workspace_files import Files, Item, Listing, Place, refusals
+from agents.workspace.files import Files, Item, Listing, Place, refusals
 from console.attachments import LARGEST_PICTURE, in_words
 from console.downloads import PDF_SIGN
 from console.file_diffs import FileDiff

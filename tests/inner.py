@@ -9,14 +9,11 @@ So are `console.asgi` and `console.urls`: settings name them, and to import them
 
 from agents import actions as agents_actions
 from agents import (
-    attachments,
     conversations,
-    deleted_files,
     events,
     pools,
     run_once,
     umask,
-    workspace_files,
 )
 from agents.actions import add_message as actions_add_message
 from agents.actions import (
@@ -32,9 +29,6 @@ from agents.actions import (
     start_turn,
     stop_reply,
 )
-from agents.attachments import LARGEST as ATTACHMENTS_LARGEST
-from agents.attachments import LARGEST_IMAGE, MOST_FILES, remove, safe_name
-from agents.attachments import take_in as attachments_take_in
 from agents.chains.lint import LONGEST_TEXT, Names, check_text
 from agents.chains.schema import MOST_BRANCHES
 from agents.chains.store import (
@@ -67,7 +61,6 @@ from agents.config.workspaces import prepare_home
 from agents.conversation_tree import ancestors, descendants, tree
 from agents.conversations import delete_conversation, pin_conversation, restore_conversation
 from agents.conversations import erase as conversations_erase
-from agents.deleted_files import erase as deleted_files_erase
 from agents.demo import script
 from agents.demo.languages import LANGUAGES, pieces
 from agents.demo.pages import broken_links, gaps
@@ -166,7 +159,6 @@ from agents.recordings.store import BLOB, TREE, Store, StoreBroken, oid_of
 from agents.recordings.unified import diff_text, hunks, patch_text
 from agents.recordings.windows import CLOCK as WINDOWS_CLOCK
 from agents.recordings.windows import Windows
-from agents.replaced_files import put_back, store
 from agents.run_once import queue_chain
 from agents.sanitize import DEEPEST, fault_of, sanitize
 from agents.search import Kind, find, written
@@ -229,8 +221,15 @@ from agents.words import LONGEST_WORD, MOST_SIGNS, SIGNS, folded, words_of
 from agents.words import MOST_BYTES as WORDS_MOST_BYTES
 from agents.words import MOST_CHARACTERS as WORDS_MOST_CHARACTERS
 from agents.words import question_of as words_question_of
-from agents.workspace_files import Files, moment_of, place_in, place_of
-from agents.workspace_files import take_in as workspace_files_take_in
+from agents.workspace import attachments, deleted_files
+from agents.workspace import files as workspace_files
+from agents.workspace.attachments import LARGEST as ATTACHMENTS_LARGEST
+from agents.workspace.attachments import LARGEST_IMAGE, MOST_FILES, remove, safe_name
+from agents.workspace.attachments import take_in as attachments_take_in
+from agents.workspace.deleted_files import erase as deleted_files_erase
+from agents.workspace.files import Files, moment_of, place_in, place_of
+from agents.workspace.files import take_in as workspace_files_take_in
+from agents.workspace.replaced_files import put_back, store
 from console import alternatives as console_alternatives
 from console import (
     changed_files,

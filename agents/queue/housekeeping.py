@@ -16,7 +16,6 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from agents import deleted_files
 from agents.db import AWAY, in_db
 from agents.engine.recordings import record_all_ended
 from agents.engine.undo import finish_cut_off, in_own_connection, unfinished
@@ -24,6 +23,7 @@ from agents.models import Message, Recording, Undo
 from agents.pools import RECORDINGS
 from agents.recordings.compaction import empty, keep_only, remove_unfinished
 from agents.recordings.store import Store, stores
+from agents.workspace import deleted_files
 
 log = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ from django.http.response import HttpResponseBase
 from ninja import Router, Schema
 from ninja.responses import Status
 
-from agents import attachments
 from agents.errors import NotFound
 from agents.models import Attachment
 from agents.tools.images import SIZES
+from agents.workspace import attachments
 from console.api.auth import conversation_of, person
 from console.api.shapes import AttachmentShape, answers
 from console.attachments import note_on, response_with, shown, take_in

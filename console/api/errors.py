@@ -13,11 +13,11 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
 
-from agents.attachments import TOO_LARGE
 from agents.errors import Conflict, Invalid, Refused, Stale
 from agents.json_size import MOST_VALUES, why_too_many
 from agents.sanitize import fault_of
 from agents.tools.integrations.openapi.parser import MOST_VALUES as MOST_OF_A_SERVICE
+from agents.workspace.attachments import TOO_LARGE
 from console.api.auth import person
 from console.middleware import UPLOAD, declared_length, most_bytes
 from plans.expected_version import VersionConflict

@@ -10,10 +10,10 @@ from django.http.response import HttpResponseBase
 from ninja import Query, Router, Schema
 from ninja.responses import Status
 
-from agents import deleted_files, replaced_files, workspace_files
-from agents.attachments import PLAIN
-from agents.deleted_files import Deleted
-from agents.workspace_files import IfTaken, Item, Kind, Place, moment_of, place_of, refusals
+from agents.workspace import deleted_files, files, replaced_files
+from agents.workspace.attachments import PLAIN
+from agents.workspace.deleted_files import Deleted
+from agents.workspace.files import IfTaken, Item, Kind, Place, moment_of, place_of, refusals
 from console.api.attachments import BINARY, BODY
 from console.api.auth import person
 from console.api.shapes import Body, answers
@@ -155,7 +155,7 @@ def put_content(
 def rename(request: HttpRequest, agent_id: str, body: Renaming) -> FileShape:
     """`to` is the whole new path; its folder must be there, and the name free."""
     here = place(request, agent_id)
-    return shape_of(here, workspace_files.rename(here, body.path, body.to))
+    return shape_of(here, files.rename(here, body.path, body.to))
 
 
 @router.delete("/{agent_id}/files", response=answers(DeletedShape, 403, 404, 409))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import attachments
 from agents.errors import Refused
 from agents.models import Conversation
+from agents.workspace import attachments
 from console.attachments import note_on, take_in, workspace_picture
 from console.htmx import own_conversation, verb
 from console.throttling import count_upload

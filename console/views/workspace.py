@@ -13,10 +13,10 @@ from django.shortcuts import render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import deleted_files, replaced_files, workspace_files
 from agents.errors import Invalid, Refused
 from agents.models import Conversation
-from agents.workspace_files import MOST_LISTED, IfTaken, Place, place_in
+from agents.workspace import deleted_files, files, replaced_files
+from agents.workspace.files import MOST_LISTED, IfTaken, Place, place_in
 from console.attachments import body_pieces
 from console.downloads import file_response, pdf_response, zip_response
 from console.form_parsing import EVENT, number
@@ -146,7 +146,7 @@ def rename(request: HttpRequest, place: Place, conversation: Conversation) -> Ht
     name = request.POST.get("name", "")
     if "/" in name:
         raise Invalid(gettext("A name cannot have a / in it."))
-    return JsonResponse({"path": workspace_files.rename(place, path, f"{folder}{between}{name}")})
+    return JsonResponse({"path": files.rename(place, path, f"{folder}{between}{name}")})
 
 
 @require_POST

@@ -14,7 +14,6 @@ from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
 from agents.actors import Actor
-from agents.attachments import Files
 from agents.engine import persistence
 from agents.engine.images import text_with_files
 from agents.engine.lifecycle import LONGEST_WAIT, requeue, reset_retries
@@ -22,6 +21,7 @@ from agents.engine.steps import last_text, result_of
 from agents.engine.subagents import add_message_at_top, parent_waits
 from agents.errors import Conflict, NothingToDo
 from agents.models import Message, ToolCall, Turn, TurnState
+from agents.workspace.attachments import Files
 from plans.actions.close import finish_plan
 from plans.actions.endings import FAILED, STOPPED, tell_end
 from plans.actions.run import queue_next

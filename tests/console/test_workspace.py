@@ -223,7 +223,7 @@ def test_an_upload_that_breaks_off_replaces_nothing_and_keeps_nothing(chat, fold
         with pytest.raises(ZeroDivisionError):
             store(place, "", "a.md", [b"two"], "replace")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("agents.replaced_files.MOST_COPIED", 2)
+        patch.setattr("agents.workspace.replaced_files.MOST_COPIED", 2)
         with pytest.raises(Conflict, match="larger than 1 GB"):
             store(place, "", "a.md", [b"two"], "replace")
     assert (folder / "a.md").read_bytes() == b"one"

@@ -21,11 +21,11 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext
 
-from agents.copied_files import Copy, TooMuch, remove_copied
 from agents.errors import Conflict, NotFound
 from agents.tools.confinement import FOLDER, NameTaken, numbered, translated_errors
 from agents.tools.files import editing
-from agents.workspace_files import Place, hold_name, refusals, release_name
+from agents.workspace.copied_files import Copy, TooMuch, remove_copied
+from agents.workspace.files import Place, hold_name, refusals, release_name
 
 RESTORABLE = 24 * 60 * 60  # seconds
 MOST_ERASED = 20  # at a time

@@ -19,7 +19,6 @@ from typing import Literal
 
 from django.utils.translation import gettext
 
-from agents.attachments import FULL, LONGEST_ENDING, NO_LETTERS, bounded
 from agents.config.store import read_agent
 from agents.errors import Conflict, DiskFull, Forbidden, Invalid, NotFound
 from agents.models import Conversation
@@ -38,6 +37,7 @@ from agents.tools.confinement import (
 )
 from agents.tools.files import editing
 from agents.tools.permissions import Permissions, access
+from agents.workspace.attachments import FULL, LONGEST_ENDING, NO_LETTERS, bounded
 
 Kind = Literal["folder", "file", "link", "other"]
 IfTaken = Literal["refuse", "replace", "keep_both"]

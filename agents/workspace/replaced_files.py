@@ -10,8 +10,12 @@ from contextlib import contextmanager, suppress
 
 from django.utils.translation import gettext
 
-from agents.copied_files import Copy, TooMuch
-from agents.deleted_files import (
+from agents.errors import Conflict
+from agents.tools.base import ToolFailed
+from agents.tools.confinement import FOLDER, FileName
+from agents.tools.files import editing
+from agents.workspace.copied_files import Copy, TooMuch
+from agents.workspace.deleted_files import (
     ITEM,
     MOST_COPIED,
     UNFINISHED_ITEM,
@@ -24,11 +28,7 @@ from agents.deleted_files import (
     restore,
     write_record,
 )
-from agents.errors import Conflict
-from agents.tools.base import ToolFailed
-from agents.tools.confinement import FOLDER, FileName
-from agents.tools.files import editing
-from agents.workspace_files import IfTaken, Place, refusals, take_in
+from agents.workspace.files import IfTaken, Place, refusals, take_in
 
 
 def store(
