@@ -175,7 +175,7 @@ from agents.tools import fetch as tools_fetch
 from agents.tools import permissions, progress
 from agents.tools.base import FILE_TOOLS, SERVER_TOOLS, Tool, ToolFailed, ToolResult
 from agents.tools.base import PLAN_TOOLS as BASE_PLAN_TOOLS
-from agents.tools.confinement import FileName, NotAName, Workspace, take_free_name
+from agents.tools.confinement import FileName, NotAName, Workspace, move_to_free, opened_folder
 from agents.tools.fetch import LARGEST as FETCH_LARGEST
 from agents.tools.fetch import fetch as fetch_fetch
 from agents.tools.fetch import fetch_tools, web_text
@@ -221,15 +221,13 @@ from agents.words import LONGEST_WORD, MOST_SIGNS, SIGNS, folded, words_of
 from agents.words import MOST_BYTES as WORDS_MOST_BYTES
 from agents.words import MOST_CHARACTERS as WORDS_MOST_CHARACTERS
 from agents.words import question_of as words_question_of
-from agents.workspace import attachments, deleted_files
+from agents.workspace import attachments, trash
 from agents.workspace import files as workspace_files
 from agents.workspace.attachments import LARGEST as ATTACHMENTS_LARGEST
 from agents.workspace.attachments import LARGEST_IMAGE, MOST_FILES, remove, safe_name
 from agents.workspace.attachments import take_in as attachments_take_in
-from agents.workspace.deleted_files import erase as deleted_files_erase
 from agents.workspace.files import Files, moment_of, place_in, place_of
-from agents.workspace.files import take_in as workspace_files_take_in
-from agents.workspace.replaced_files import put_back, store
+from agents.workspace.trash import store
 from console import alternatives as console_alternatives
 from console import (
     changed_files,

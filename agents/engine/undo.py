@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import ParamSpec
 
 from django.db import connections, transaction
 from django.utils import timezone
@@ -43,7 +43,7 @@ from agents.recordings.store import Store, StoreBroken
 from agents.tools import permissions
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True)
@@ -194,10 +194,10 @@ async def finish_undos(root: Path) -> bool:
     return not cut_off or not await in_db(unfinished, str(root))
 
 
-def in_own_connection(work: Callable[[T], None], given: T) -> None:
+def in_own_connection(work: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
     """On a thread that reads files between its queries, so on none that others wait for."""
     try:
-        work(given)
+        work(*args, **kwargs)
     finally:
         connections.close_all()
 

@@ -20,6 +20,7 @@ from agents.models.integrations import (
 )
 from agents.models.recording import Recording, SkippedFile, Undo
 from agents.models.search import SearchEntry
+from agents.models.trashed import Trashed
 from agents.models.turn import FileChange, Lane, Progress, StoredImage, ToolCall, Turn, TurnState
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "Tally",
     "ToolCall",
     "ToolSource",
+    "Trashed",
     "Turn",
     "TurnState",
     "Undo",

@@ -5,8 +5,11 @@ In migrations they are Django's own, since the columns are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from django.conf import settings
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from django.db.models import CharField, JSONField, TextField
 
     Words = models.Field[str, str]
+    Folder = TextField[str, str]
 else:
     Words = models.Field
 
@@ -37,9 +41,31 @@ else:
     class TextField(Kept, models.TextField):
         pass
 
+    Folder = TextField
+
     class JSONField(Plain, models.JSONField):
         def get_prep_value(self, value: object) -> object:
             return sanitize(super().get_prep_value(value))
+
+
+def stored_folder(folder: str) -> str:
+    """A folder as rows have it: relative to the home if it lies in there, since a home may move."""
+    return folder.removeprefix(f"{settings.PLANSIDE_HOME}/")
+
+
+class FolderField(Folder):
+    """An absolute path; see `stored_folder`."""
+
+    def deconstruct(self) -> tuple[str, str, Sequence[object], dict[str, object]]:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.TextField", args, kwargs
+
+    def get_prep_value(self, value: object) -> object:
+        value = super().get_prep_value(value)
+        return stored_folder(value) if isinstance(value, str) else value
+
+    def from_db_value(self, value: str, *_: object) -> str:
+        return str(Path(settings.PLANSIDE_HOME, value)) if value else value
 
 
 class WordsField(Words):
@@ -50,4 +76,4 @@ class WordsField(Words):
         return "tsvector" if connection.vendor == "postgresql" else "text"
 
 
-__all__ = ["CharField", "JSONField", "TextField", "WordsField"]
+__all__ = ["CharField", "FolderField", "JSONField", "TextField", "WordsField"]

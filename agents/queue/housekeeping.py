@@ -23,7 +23,7 @@ from agents.models import Message, Recording, Undo
 from agents.pools import RECORDINGS
 from agents.recordings.compaction import empty, keep_only, remove_unfinished
 from agents.recordings.store import Store, stores
-from agents.workspace import deleted_files
+from agents.workspace import trash
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ async def keep_recordings() -> None:
             await in_db(forget_old)
             for folder in await RECORDINGS.run(due_stores):
                 await RECORDINGS.run(in_own_connection, compact, folder)
-            await RECORDINGS.run(deleted_files.erase_old)
+            await RECORDINGS.run(in_own_connection, trash.sweep)
         except AWAY:
             pass  # the worker logs that the database is away
         except Exception:

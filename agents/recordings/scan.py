@@ -30,7 +30,7 @@ from agents.recordings.index import (
     write_index,
 )
 from agents.recordings.store import Entry, Oid, Store
-from agents.tools.confinement import FILE, FOLDER, Workspace
+from agents.tools.confinement import FILE, FOLDER, TRASH, Workspace
 
 LARGEST = 20_000_000  # bytes of a file that is kept
 MOST_FILES, MOST_BYTES = 50_000, 1_000_000_000
@@ -38,7 +38,7 @@ MOST_FOLDERS = 50_000
 DEEPEST = 100  # folders
 SECOND = 1_000_000_000  # in nanoseconds
 CLOCK = 100_000_000  # by how much a file's time may lie behind, nanoseconds
-PACKAGES = NEVER - {b".git", b".hg", b".svn"}
+PACKAGES = NEVER - {b".git", b".hg", b".svn", os.fsencode(TRASH)}
 NO_OID = b"\0" * 20
 OURS = (b".part", b".tmp")  # half written files of ours, after a dot and 16 hex digits
 

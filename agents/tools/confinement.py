@@ -7,15 +7,17 @@ between check and use makes the walk fail instead of leading it out.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import math
 import os
 import re
 import secrets
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -27,7 +29,8 @@ from django.conf import settings
 from agents import umask
 from agents.tools.base import ToolFailed
 
-IGNORED = {".git", ".hg", ".svn", ".venv", "__pycache__", "node_modules"}
+TRASH = ".planside-trash"  # of a folder on another disk than the home: see workspace/trash.py
+IGNORED = {".git", ".hg", ".svn", ".venv", "__pycache__", "node_modules", TRASH}
 DEEPEST = 40  # folders below the one where a walk begins
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -48,6 +51,12 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 LONGEST_NAME = 255  # bytes, of any common file system
 
 Parts = tuple[str, ...]
+
+# renameat2 of Linux, from glibc 2.28 on, and what macOS calls it; with it the flag for a free name
+LIBC = ctypes.CDLL(None, use_errno=True)
+RENAME, IF_FREE = getattr(LIBC, "renameat2", None), 1
+if sys.platform == "darwin":
+    RENAME, IF_FREE = LIBC.renameatx_np, 4
 
 
 class NoRoom(ToolFailed):
@@ -122,9 +131,12 @@ class Workspace:
             )
         try:
             root = self.root.resolve(strict=True)
-            return (root / path).resolve().relative_to(root).parts
+            parts = (root / path).resolve().relative_to(root).parts
+            if TRASH not in parts:
+                return parts
         except (ValueError, RuntimeError, OSError):  # outside, NUL, half characters, a loop
-            raise ToolFailed(f"{display_path(path)} is not a path inside the workspace.") from None
+            pass
+        raise ToolFailed(f"{display_path(path)} is not a path inside the workspace.")
 
     def read(self, path: str, largest: int) -> bytes:
         with self.parent_of(path) as (parent, name):
@@ -187,15 +199,15 @@ class Workspace:
             translated_errors(place),
             new_file(parent, pieces) as new,
         ):
-            if if_taken == "replace":
-                free = name
+            if if_taken != "replace":
+                return move_to_free(parent, new, parent, name, only=if_taken == "refuse")
+            try:
+                return move_to_free(parent, new, parent, name, only=True)
+            except NameTaken:
                 self.take_mode(parent, name, new)
                 with replacing(parent, name):
                     os.replace(new, name, src_dir_fd=parent, dst_dir_fd=parent)
-            else:
-                free = take_free_name(parent, name, only=if_taken == "refuse")
-                os.replace(new, free, src_dir_fd=parent, dst_dir_fd=parent)
-        return free
+            return name
 
     def take_mode(self, folder: int, name: FileName, heir: str) -> None:
         """Give a file the mode of what it is to replace, if that is a file to be written over."""
@@ -280,21 +292,11 @@ class Workspace:
 
     @contextmanager
     def folder(self, parts: Parts, path: str, make: bool = False) -> Iterator[int]:
-        with translated_errors(path):
-            handle = os.open(self.root.resolve(), FOLDER)
-        try:
-            for part in parts:
-                with translated_errors(path):
-                    if make:
-                        with suppress(FileExistsError):
-                            os.mkdir(part, dir_fd=handle)
-                            os.chmod(part, 0o777 & ~umask.persons(), dir_fd=handle)
-                    deeper = os.open(part, FOLDER, dir_fd=handle)
-                os.close(handle)
-                handle = deeper
+        with ExitStack() as stack:
+            with translated_errors(path):
+                mode = 0o777 & ~umask.persons() if make else None
+                handle = stack.enter_context(opened_folder(self.root, parts, mode))
             yield handle
-        finally:
-            os.close(handle)
 
     def check_plain(self, status: os.stat_result, path: str) -> None:
         if stat.S_ISDIR(status.st_mode):
@@ -336,6 +338,27 @@ class Workspace:
 
 
 @contextmanager
+def opened_folder(root: Path, parts: Parts, mode: int | None = None) -> Iterator[int]:
+    """A folder below another, each opened from the one above it and never through a link.
+
+    With a `mode` those that are missing are made. Raises OSError.
+    """
+    handle = os.open(root.resolve(), FOLDER)
+    try:
+        for part in parts:
+            if mode is not None:
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=handle)
+                    os.chmod(part, mode, dir_fd=handle)
+            deeper = os.open(part, FOLDER, dir_fd=handle)
+            os.close(handle)
+            handle = deeper
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
 def new_file(folder: int, pieces: Iterable[bytes]) -> Iterator[FileName]:
     """The name of a new file, all of it on the disk, to be moved to its place within the block.
 
@@ -358,18 +381,39 @@ def new_file(folder: int, pieces: Iterable[bytes]) -> Iterator[FileName]:
     os.fsync(folder)
 
 
-def take_free_name(folder: int, name: FileName, *, only: bool = False) -> FileName:
-    """The name, or it with a number; an empty file holds it against everybody else's.
+def move(source: int, name: FileName, folder: int, to: FileName) -> None:
+    """Rename in one step to a name that is free. Raises FileExistsError.
+
+    Python cannot ask for that. Where the disk or the system cannot either, a file has both names
+    for a moment, and a folder may take the place of an empty one.
+    """
+    if RENAME is not None:
+        if not RENAME(source, os.fsencode(name), folder, os.fsencode(to), IF_FREE):
+            return
+        if (error := ctypes.get_errno()) not in (errno.EINVAL, errno.ENOSYS):
+            raise OSError(error, os.strerror(error))
+    if stat.S_ISDIR(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode):
+        os.rename(name, to, src_dir_fd=source, dst_dir_fd=folder)
+    else:
+        os.link(name, to, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
+        os.unlink(name, dir_fd=source)
+
+
+def move_to_free(
+    source: int, name: FileName, folder: int, wanted: FileName, *, only: bool = False
+) -> FileName:
+    """Rename to what is free: the name that is wanted, or it with a number.
 
     Raises NameTaken where it is to be the name `only`.
     """
+    is_folder = stat.S_ISDIR(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode)
     for number in count(1):
-        free = FileName(numbered(name, number))
+        free = FileName(numbered(wanted, number, is_folder=is_folder))
         with suppress(FileExistsError):
-            os.close(os.open(free, NEW_FILE, 0o600, dir_fd=folder))
+            move(source, name, folder, free)
             return free
         if only:
-            raise NameTaken(name)
+            raise NameTaken(wanted)
     raise AssertionError
 
 

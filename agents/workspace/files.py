@@ -1,4 +1,4 @@
-"""The workspace of an agent as its owner handles it: listed, found, taken in and renamed.
+"""The workspace of an agent as its owner handles it: listed, found and renamed.
 
 It is the folder in which the agent's file tools work, and confined as they are. What the tools may
 only read in a linked folder, nobody changes from here either.
@@ -10,8 +10,8 @@ import os
 import stat
 import time
 import unicodedata
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,19 +25,20 @@ from agents.models import Conversation
 from agents.normalization import normalized
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import (
+    TRASH,
     UNFINISHED,
     FileName,
     NameTaken,
     NoRoom,
     NotAName,
-    Replacing,
     Workspace,
     display_path,
+    move_to_free,
     translated_errors,
 )
 from agents.tools.files import editing
 from agents.tools.permissions import Permissions, access
-from agents.workspace.attachments import FULL, LONGEST_ENDING, NO_LETTERS, bounded
+from agents.workspace.attachments import FULL, LONGEST_ENDING, NO_LETTERS
 
 Kind = Literal["folder", "file", "link", "other"]
 IfTaken = Literal["refuse", "replace", "keep_both"]
@@ -83,7 +84,7 @@ class Files(Workspace):
                 entries = [
                     (not each.is_dir(follow_symlinks=False), each.name.casefold(), each.name)
                     for each in found
-                    if not UNFINISHED.fullmatch(each.name)
+                    if each.name != TRASH and not UNFINISHED.fullmatch(each.name)
                 ]
             entries.sort()
             names = [name for _, _, name in entries[start : start + most]]
@@ -138,32 +139,24 @@ class Files(Workspace):
     def entry_parts(self, path: str) -> tuple[str, ...]:
         """As `locate`, without following a link that the path ends in."""
         above, _, name = path.rstrip("/").rpartition("/")
-        if name in ("", ".", "..") or "\0" in name:
-            raise ToolFailed("Name something in the workspace.")
-        return (*self.locate(above), name)
+        if name == TRASH:
+            raise NotAName(name)
+        return (*self.locate(above), FileName(name))
 
     @contextmanager
-    def entry(self, path: str) -> Iterator[tuple[int, str]]:
+    def entry(self, path: str) -> Iterator[tuple[int, FileName]]:
         """The folder that holds the entry, opened, and its name in there."""
-        parts = self.entry_parts(path)
-        with self.folder(parts[:-1], path) as handle, translated_errors(path):
-            yield handle, parts[-1]
+        *above, name = self.entry_parts(path)
+        with self.folder(tuple(above), path) as handle, translated_errors(path):
+            yield handle, FileName(name)
 
     def rename(self, path: str, to: str) -> None:
         """To a name that is free; nothing is replaced."""
         with self.entry(path) as (old_folder, old), self.entry(to) as (new_folder, new):
-            if self.entry_parts(path) == self.entry_parts(to):
-                return
-            status = os.stat(old, dir_fd=old_folder, follow_symlinks=False)
-            is_folder = stat.S_ISDIR(status.st_mode)
-            hold_name(new_folder, new, is_folder=is_folder)
-            try:
-                os.rename(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
-            except BaseException:
-                release_name(new_folder, new, is_folder=is_folder)
-                raise
-            os.fsync(new_folder)
-            os.fsync(old_folder)
+            if self.entry_parts(path) != self.entry_parts(to):
+                move_to_free(old_folder, old, new_folder, new, only=True)
+                os.fsync(new_folder)
+                os.fsync(old_folder)
 
 
 def kind_of(mode: int) -> Kind:
@@ -180,24 +173,6 @@ def moment_of(seconds: float) -> datetime:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
         return (datetime.max if seconds > 0 else datetime.min).replace(tzinfo=UTC)
-
-
-def hold_name(folder: int, name: str, *, is_folder: bool) -> None:
-    """An empty file or folder stands there until what gets the name takes its place."""
-    try:
-        if is_folder:
-            os.mkdir(name, 0o700, dir_fd=folder)
-        else:
-            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600, dir_fd=folder))
-    except FileExistsError:
-        raise NameTaken(name) from None
-
-
-def release_name(folder: int, name: str, *, is_folder: bool) -> None:
-    if is_folder:
-        os.rmdir(name, dir_fd=folder)
-    else:
-        os.unlink(name, dir_fd=folder)
 
 
 # Whose they are
@@ -269,29 +244,6 @@ def refusals(path: str) -> Iterator[None]:
 
 
 # What a person does
-
-
-def take_in(
-    place: Place,
-    folder: str,
-    name: str,
-    pieces: Iterable[bytes],
-    if_taken: IfTaken = "refuse",
-    replacing: Replacing = lambda folder, name: nullcontext(),
-) -> str:
-    """Store a file whole or not at all; its path. Raises Conflict where the name is taken."""
-    place.check_writable()
-    files = place.files
-    wanted = clean_name(name)
-    if not wanted:
-        raise Invalid(gettext("Give it a name."))
-    path = f"{folder}/{wanted}".removeprefix("/")
-    with refusals(path):
-        clean = FileName(wanted)
-        if if_taken == "refuse" and files.is_there(path):
-            raise NameTaken(clean)
-        stored = files.add(folder or ".", clean, bounded(pieces), if_taken, replacing)
-    return f"{folder}/{stored}".removeprefix("/")
 
 
 def rename(place: Place, path: str, to: str) -> str:

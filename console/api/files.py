@@ -10,9 +10,9 @@ from django.http.response import HttpResponseBase
 from ninja import Query, Router, Schema
 from ninja.responses import Status
 
-from agents.workspace import deleted_files, files, replaced_files
+from agents.models import Trashed
+from agents.workspace import files, trash
 from agents.workspace.attachments import PLAIN
-from agents.workspace.deleted_files import Deleted
 from agents.workspace.files import IfTaken, Item, Kind, Place, moment_of, place_of, refusals
 from console.api.attachments import BINARY, BODY
 from console.api.auth import person
@@ -90,7 +90,7 @@ def shape_of(here: Place, path: str) -> FileShape:
         return shape(here.files.item(path))
 
 
-def stored(here: Place, path: str, replaced: Deleted | None) -> StoredShape:
+def stored(here: Place, path: str, replaced: Trashed | None) -> StoredShape:
     file = shape_of(here, path)
     return StoredShape(**file.dict(), replaced=replaced.key if replaced else "")
 
@@ -147,7 +147,7 @@ def put_content(
     here = place(request, agent_id)
     count_upload(person(request).pk)
     folder, _, name = path.rpartition("/")
-    put = replaced_files.store(here, folder, name, body_pieces(request), if_taken)
+    put = trash.store(here, folder, name, body_pieces(request), if_taken)
     return Status(201, stored(here, *put))
 
 
@@ -161,7 +161,7 @@ def rename(request: HttpRequest, agent_id: str, body: Renaming) -> FileShape:
 @router.delete("/{agent_id}/files", response=answers(DeletedShape, 403, 404, 409))
 def delete(request: HttpRequest, agent_id: str, path: Path) -> DeletedShape:
     """A file or a whole folder; for a day `deleted` brings it back."""
-    gone = deleted_files.delete(place(request, agent_id), path)
+    gone = trash.delete(place(request, agent_id), path)
     return DeletedShape(deleted=gone.key, path=gone.path)
 
 
@@ -171,4 +171,4 @@ def restore(request: HttpRequest, agent_id: str, body: Restoring) -> StoredShape
     place of what replaced it.
     """
     here = place(request, agent_id)
-    return stored(here, *replaced_files.put_back(here, body.deleted))
+    return stored(here, *trash.restore(here, body.deleted))

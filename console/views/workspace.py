@@ -14,8 +14,8 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.errors import Invalid, Refused
-from agents.models import Conversation
-from agents.workspace import deleted_files, files, replaced_files
+from agents.models import Conversation, Trashed
+from agents.workspace import files, trash
 from agents.workspace.files import MOST_LISTED, IfTaken, Place, place_in
 from console.attachments import body_pieces
 from console.downloads import file_response, pdf_response, zip_response
@@ -134,7 +134,7 @@ def upload(request: HttpRequest, place: Place, conversation: Conversation) -> Ht
     folder, name = request.GET.get("folder", ""), request.GET.get("name", "")
     wanted = request.GET.get("if_taken", "")
     if_taken = cast(IfTaken, wanted) if wanted in get_args(IfTaken) else "refuse"
-    return put(*replaced_files.store(place, folder, name, body_pieces(request), if_taken))
+    return put(*trash.store(place, folder, name, body_pieces(request), if_taken))
 
 
 @require_POST
@@ -152,11 +152,8 @@ def rename(request: HttpRequest, place: Place, conversation: Conversation) -> Ht
 @require_POST
 @of_place
 def delete(request: HttpRequest, place: Place, conversation: Conversation) -> HttpResponse:
-    gone = deleted_files.delete(place, request.POST.get("path", ""))
-    words = gettext("Deleted {path}")
-    if gone.is_partial:
-        words = gettext("Deleted {path}, but for what was written in it meanwhile")
-    said = words.format(path=visible_plain(gone.path))
+    gone = trash.delete(place, request.POST.get("path", ""))
+    said = gettext("Deleted {path}").format(path=visible_plain(gone.path))
     return JsonResponse({"deleted": gone.key, "said": said})
 
 
@@ -164,10 +161,10 @@ def delete(request: HttpRequest, place: Place, conversation: Conversation) -> Ht
 @of_place
 def restore(request: HttpRequest, place: Place, conversation: Conversation) -> HttpResponse:
     """What was deleted, or replaced."""
-    return put(*replaced_files.put_back(place, request.POST.get("deleted", "")))
+    return put(*trash.restore(place, request.POST.get("deleted", "")))
 
 
-def put(path: str, replaced: deleted_files.Deleted | None) -> HttpResponse:
+def put(path: str, replaced: Trashed | None) -> HttpResponse:
     if replaced is None:
         return JsonResponse({"path": path})
     said = gettext("Replaced {path}").format(path=visible_plain(path))

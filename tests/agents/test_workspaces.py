@@ -14,11 +14,12 @@ from tests.inner import (
     file_tools,
     files_folder,
     list_agents,
+    opened_folder,
     prepare_home,
     read_agent,
     replace_agent_text,
+    trash,
 )
-from tests.inner import deleted_files_erase as erase
 from tests.inner import store_delete_agent as delete_agent
 
 pytestmark = pytest.mark.django_db  # whose file it is decides what may stand in it
@@ -153,7 +154,8 @@ def test_a_copy_ends_where_folders_lie_in_each_other_without_end(home):
     copied = files_folder(copy_agent("bob", "alice"))
     assert (copied / "d" / "a.txt").read_text() == "a"
     assert (copied / "/".join("d" * 50)).is_dir()
-    erase(files_folder(record))  # pytest's own clean-up calls itself for each folder
+    with opened_folder(files_folder(record).parent, ()) as above:
+        trash.remove(above, "files")  # pytest's own clean-up calls itself for each folder
 
 
 def test_deleting_moves_the_folder_to_the_trash_each_time(home):
@@ -161,8 +163,8 @@ def test_deleting_moves_the_folder_to_the_trash_each_time(home):
         record = create_agent("bob", {})
         (files_folder(record) / "work.md").write_text("precious")
         delete_agent("bob")
-    trash = home / "workspaces" / ".trash"
-    assert len(list(trash.glob("bob-*/files/work.md"))) == 2
+    left = home / "workspaces" / ".trash"
+    assert len(list(left.glob("bob-*/files/work.md"))) == 2
     with pytest.raises(NotFound):
         delete_agent("bob")
 

@@ -44,7 +44,7 @@ POSING = ("allow", "in_folder", "chain_document", "options", "owner", "user", "i
 # To whom a row belongs, by the way from its table to a person.
 WAYS = ("owner", "user", "conversation__owner", "turn__conversation__owner")
 WAYS += ("plan__conversation__owner", "subtask__plan__conversation__owner")
-WAYS += ("call__turn__conversation__owner",)
+WAYS += ("call__turn__conversation__owner", "person")
 SHARED_TABLES = ("ToolSource", "OAuthLogin", "Provider")
 # What a provider listed when somebody asked it, which everybody may.
 FOR_EVERYBODY = ("Tally", "ProviderListing", "ListedModel", "ModelLesson")

@@ -8,8 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from agents.errors import Invalid
-from tests.inner import FileName, NotAName, place_of, put_back, store, take_free_name
-from tests.inner import workspace_files_take_in as take_in
+from tests.inner import FileName, NotAName, move_to_free, place_of, store, trash
 from tests.security.hostile_names import LEAD_ELSEWHERE, NOTHING_LEFT, ONE_COMPONENT
 from tests.world import conversation, files_of, person, signed_in
 
@@ -91,14 +90,14 @@ def test_a_name_that_is_a_path_is_refused_in_one_sentence(place, folder, if_take
     for name in LEAD_ELSEWHERE:
         given = name.format(folder.parent / "secret.txt")
         with pytest.raises(Invalid, match="cannot be the name of a file here"):
-            take_in(place, "", given, [b"x"], if_taken)
+            store(place, "", given, [b"x"], if_taken)
     assert [each.name for each in folder.iterdir()] == ["sub"]
 
 
 def test_a_name_of_which_nothing_is_left_is_refused(place, folder):
     for name, how in product(NOTHING_LEFT, ("refuse", "replace", "keep_both")):
         with pytest.raises(Invalid, match="Give it a name"):
-            take_in(place, "sub", name, [b"x"], how)
+            store(place, "sub", name, [b"x"], how)
     assert not any((folder / "sub").iterdir())
 
 
@@ -112,17 +111,17 @@ def test_what_a_path_leads_to_is_neither_replaced_nor_brought_into_view(place, f
 
 def test_any_other_name_becomes_one_of_a_file_inside(place, folder):
     for name in ONE_COMPONENT:
-        stored = take_in(place, "sub", name, [b"first"], "keep_both")
+        stored, _ = store(place, "sub", name, [b"first"], "keep_both")
         assert (folder / "sub" / stored.removeprefix("sub/")).read_bytes() == b"first", name
         path, replaced = store(place, "sub", stored.removeprefix("sub/"), [b"second"], "replace")
         assert path == stored
-        assert put_back(place, replaced.key)[0] == stored
+        assert trash.restore(place, replaced.key)[0] == stored
         assert (folder / stored).read_bytes() == b"first"
 
 
 def test_a_file_with_the_name_of_one_that_is_being_written_is_seen_and_stays(place, folder):
     """Those are left out of lists, and taken away when they are an hour old."""
-    stored = take_in(place, "", ".0123456789abcdef.part", [b"mine"])
+    stored, _ = store(place, "", ".0123456789abcdef.part", [b"mine"])
     assert stored in [each.name for each in folder.iterdir()] and stored[0] != "."
 
 
@@ -142,11 +141,13 @@ def test_one_component_of_a_path_is_a_file_name():
 
 def test_a_number_never_makes_a_name_longer_than_a_disk_takes(tmp_path):
     """Bounded before it is tried: the name with its number is checked like any other."""
-
+    longest = FileName("x" * 255)
     folder = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        assert take_free_name(folder, FileName("x" * 255)) == "x" * 255
+        for name in "ab":
+            (tmp_path / name).touch()
+        assert move_to_free(folder, FileName("a"), folder, longest) == longest
         with pytest.raises(NotAName):
-            take_free_name(folder, FileName("x" * 255))
+            move_to_free(folder, FileName("b"), folder, longest)
     finally:
         os.close(folder)

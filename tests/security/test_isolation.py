@@ -38,11 +38,11 @@ from tests.inner import (
     change_agent,
     create_token,
     delete_conversation,
-    deleted_files,
     ownership,
     permissions,
     place_of,
     read_agent,
+    trash,
 )
 from tests.inner import attachments_take_in as take_in
 from tests.kept import kept
@@ -393,7 +393,7 @@ def test_the_same_operations_are_there_for_their_owner(alice):
                 body = json.dumps({"path": alice.path, "to": "other.png"})
             elif operation.path.endswith("files/restore"):
                 here = place_of(alice.agent, alice.person)
-                body = json.dumps({"deleted": deleted_files.delete(here, "other.png").key})
+                body = json.dumps({"deleted": trash.delete(here, "other.png").key})
             path = api_path(operation, alice)
             if operation.path == last[0] and operation.method == "DELETE":
                 path = path.replace(alice.path, "other.png")  # renamed above

@@ -1,26 +1,27 @@
 """Hostile workspaces: nothing outside is read, written, moved or deleted, and nothing hangs."""
 
-import errno
 import io
 import os
 import stat
 import threading
-import time
 import zipfile
 
 import pytest
+from django.utils import timezone
 
 from agents.db import in_db
-from agents.errors import Conflict, Refused
+from agents.errors import Refused
+from agents.models import Trashed
 from tests.inner import (
     Files,
-    deleted_files,
     file_response,
     moment_of,
+    opened_folder,
     pdf_response,
     place_of,
     put_back_orphans,
     store,
+    trash,
     workspace_files,
     zip_response,
 )
@@ -62,12 +63,12 @@ def tries(place, path):
         lambda: file_response(place, path),
         lambda: pdf_response(place, path),
         lambda: workspace_files.rename(place, path, "docs/b.txt"),
-        lambda: deleted_files.delete(place, path),
+        lambda: trash.delete(place, path),
     ]
     if path:
         tried += [
             lambda: zip_response(place, path),
-            lambda: workspace_files.take_in(place, path, "new.txt", [b"x"]),
+            lambda: store(place, path, "new.txt", [b"x"]),
             lambda: workspace_files.rename(place, "docs/a.txt", f"{path}/b.txt"),
         ]
     return tried
@@ -88,7 +89,7 @@ def test_a_link_that_leads_out_is_not_followed_and_goes_alone(place, folder, own
         file_response(place, "out")
     with pytest.raises(Refused):
         zip_response(place, "out")
-    deleted_files.delete(place, "out")
+    trash.delete(place, "out")
     assert not (folder / "out").is_symlink()
     assert (own_home / "private" / "secret").read_text() == "secret"
     assert [item.name for item in place.files.items(".").items] == ["docs"]
@@ -99,7 +100,7 @@ def test_a_link_that_is_swapped_in_between_check_and_use_leads_nowhere(
     place, folder, own_home, verb, monkeypatch
 ):
     """The folder is exchanged for a link when the path has been checked."""
-    gone = deleted_files.delete(place, "docs/a.txt").key if verb == "restore" else ""
+    gone = trash.delete(place, "docs/a.txt").key if verb == "restore" else ""
     locate = Files.locate
     swapped = []
 
@@ -118,9 +119,9 @@ def test_a_link_that_is_swapped_in_between_check_and_use_leads_nowhere(
         monkeypatch.setattr(Files, "locate", then_swap)
     acts = {
         "rename": lambda: workspace_files.rename(place, "docs/a.txt", "docs/b.txt"),
-        "delete": lambda: deleted_files.delete(place, "docs/secret"),
-        "take_in": lambda: workspace_files.take_in(place, "docs", "new.txt", [b"x"], "keep_both"),
-        "restore": lambda: deleted_files.restore(place, gone),
+        "delete": lambda: trash.delete(place, "docs/secret"),
+        "take_in": lambda: store(place, "docs", "new.txt", [b"x"], "keep_both"),
+        "restore": lambda: trash.restore(place, gone),
     }
     with pytest.raises(Refused):
         acts[verb]()
@@ -136,7 +137,7 @@ def test_pipes_and_devices_are_seen_and_never_opened(place, folder):
     assert done == [True]
     kinds = {item.name: item.kind for item in place.files.items(".").items}
     assert kinds == {"docs": "folder", "out": "link", "pipe": "other"}
-    deleted_files.delete(place, "pipe")
+    trash.delete(place, "pipe")
 
 
 def refused(place, path):
@@ -161,18 +162,18 @@ def test_names_that_are_no_text_are_seen_and_not_used(place, folder):
 
 
 def test_a_name_is_made_without_what_nobody_sees(place, folder):
-    path = workspace_files.take_in(place, "", "gpj\u202e\x07.exe", [b"x"])
+    path, _ = store(place, "", "gpj\u202e\x07.exe", [b"x"])
     assert path == "gpj.exe"
     assert workspace_files.rename(place, "gpj.exe", "a\u200bb.txt") == "ab.txt"
 
 
 def test_nobody_brings_back_what_somebody_else_deleted(place, folder):
-    key = deleted_files.delete(place, "docs/a.txt").key
+    key = trash.delete(place, "docs/a.txt").key
     other = type(place)(**{**vars(place), "person": place.person + 1})
     for where, wanted in ((other, key), (place, "../../private"), (place, "0" * 16)):
         with pytest.raises(Refused):
-            deleted_files.restore(where, wanted)
-    assert deleted_files.restore(place, key) == "docs/a.txt"
+            trash.restore(where, wanted)
+    assert trash.restore(place, key) == ("docs/a.txt", None)
 
 
 def test_what_is_no_pdf_is_not_shown_as_one(place, folder):
@@ -188,9 +189,9 @@ def test_what_is_no_pdf_is_not_shown_as_one(place, folder):
 
 
 def test_what_is_kept_of_deleted_files_is_for_the_home_s_user_alone(place, folder, own_home):
-    deleted_files.delete(place, "docs/a.txt")
-    trash = own_home / "deleted-files"
-    kept = [trash, *trash.rglob("*")]
+    trash.delete(place, "docs/a.txt")
+    top = own_home / "deleted-files"
+    kept = [top, *top.rglob("*")]
     assert not any(stat.S_IMODE(each.stat().st_mode) & 0o077 for each in kept if each.is_dir())
 
 
@@ -212,39 +213,24 @@ def deep_home(own_home):
     yield own_home
     for each in own_home.iterdir():
         if each.is_dir() and not each.is_symlink():
-            deleted_files.erase(each)
+            with opened_folder(own_home, ()) as above:
+                trash.remove(above, each.name)
 
 
 def deep(place, name, depth=1_500):
     """A file below more folders than Python calls functions in each other."""
-    workspace_files.take_in(place, "/".join([name] * depth), "a.txt", [b"a"])
+    store(place, "/".join([name] * depth), "a.txt", [b"a"])
 
 
 def test_folders_as_deep_as_can_be_are_deleted_brought_back_and_erased(
     place, folder, deep_home, monkeypatch
 ):
     deep(place, "d")
-    key = deleted_files.delete(place, "d").key
-    assert deleted_files.restore(place, key) == "d"
-    deleted_files.delete(place, "d")
-    monkeypatch.setattr(deleted_files, "RESTORABLE", -1)
-    deleted_files.erase_old()
-    assert not list((deep_home / "deleted-files" / place.agent).iterdir())
-
-
-def test_folders_too_deep_to_be_copied_stay_where_they_are(place, folder, deep_home, monkeypatch):
-    deep(place, "d")
-    rename = os.rename
-
-    def from_another_disk(old, new, *, src_dir_fd=None, dst_dir_fd=None):
-        if src_dir_fd is not None and dst_dir_fd is None:
-            raise OSError(errno.EXDEV, "another disk")
-        return rename(old, new, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
-
-    monkeypatch.setattr(os, "rename", from_another_disk)
-    with pytest.raises(Conflict):
-        deleted_files.delete(place, "d")
-    assert (folder / "d").is_dir()
+    key = trash.delete(place, "d").key
+    assert trash.restore(place, key) == ("d", None)
+    trash.delete(place, "d")
+    age_all()
+    trash.sweep()
     assert not list((deep_home / "deleted-files" / place.agent).iterdir())
 
 
@@ -252,41 +238,44 @@ def test_what_nobody_may_open_is_erased_like_the_rest(place, folder, own_home, m
     (folder / "docs" / "locked" / "in").mkdir(parents=True)
     (folder / "docs" / "locked").chmod(0)
     (folder / "docs" / "out").symlink_to(own_home / "private")
-    deleted_files.delete(place, "docs")
-    monkeypatch.setattr(deleted_files, "RESTORABLE", -1)
-    deleted_files.erase_old()
+    trash.delete(place, "docs")
+    age_all()
+    trash.sweep()
     assert not list((own_home / "deleted-files" / place.agent).iterdir())
     assert (own_home / "private" / "secret").read_text() == "secret"
 
 
+def age_all():
+    Trashed.objects.update(at=timezone.now() - trash.RESTORABLE)
+
+
 @pytest.fixture
-def yesterdays(place, folder):
+def yesterdays(place, folder, own_home):
     """What lies there for more than a day."""
-    trash = deleted_files.trash_folder(place.agent, deleted_files.delete(place, "docs").key)
-    late = time.time() - deleted_files.RESTORABLE - 1
-    os.utime(trash / deleted_files.RECORD, (late, late))
+    key = trash.delete(place, "docs").key
+    age_all()
     (folder / "b.txt").write_text("b")
-    return trash
+    return own_home / "deleted-files" / place.agent / key
 
 
 def test_nobody_waits_until_what_is_old_is_erased(place, folder, yesterdays):
     """It may be a hundred thousand files: a person would, or the database's thread."""
-    deleted_files.delete(place, "b.txt")
+    trash.delete(place, "b.txt")
     (folder / "c.txt").write_text("c")
     store(place, "", "c.txt", [b"another"], "replace")
     put_back_orphans(all_of_them=True)
-    assert (yesterdays / deleted_files.ITEM / "a.txt").exists()
+    assert (yesterdays / "item" / "a.txt").exists()
 
 
 def test_it_is_erased_beside_the_queue_on_a_thread_of_its_own(yesterdays, monkeypatch):
     threads = []
 
-    def erased(trash):
+    def removed(above, name):
         threads.append(threading.current_thread())
-        erase(trash)
+        remove(above, name)
 
-    erase = deleted_files.erase
-    monkeypatch.setattr(deleted_files, "erase", erased)
+    remove = trash.remove
+    monkeypatch.setattr(trash, "remove", removed)
 
     async def story(worker):
         await eventually(lambda: not yesterdays.exists())

@@ -5,15 +5,19 @@ import contextlib
 import errno
 import io
 import os
+import stat
 import threading
 import time
 import zipfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from django.utils import timezone
 
+from agents.models import Trashed
 from tests.console.api.conftest import person
-from tests.inner import Pieces, Workspace, change_agent, deleted_files
+from tests.inner import Pieces, Workspace, change_agent, trash
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BASE = "/agents/alice-writer/files"
@@ -200,128 +204,134 @@ def test_it_comes_back_beside_what_has_its_name_and_with_its_folder(alice, folde
 def test_it_is_erased_after_a_day(alice, folder, home):
     (folder / "a.txt").touch()
     gone = alice.delete(f"{BASE}?path=a.txt").json()["deleted"]
-    record = home / "deleted-files" / "alice-writer" / gone / "record.json"
-    yesterday = time.time() - deleted_files.RESTORABLE - 1
-    os.utime(record, (yesterday, yesterday))
+    Trashed.objects.update(at=timezone.now() - trash.RESTORABLE)
     assert alice.post(f"{BASE}/restore", {"deleted": gone}).status_code == 404
-    deleted_files.erase_old()
+    trash.sweep()
     assert inside(home / "deleted-files" / "alice-writer") == []
+    assert not Trashed.objects.exists()
 
 
 def test_what_cannot_be_erased_is_not_in_the_way_of_what_can(alice, folder, home, monkeypatch):
     for name in "abc":
         (folder / name).touch()
         alice.delete(f"{BASE}?path={name}")
-    monkeypatch.setattr(deleted_files, "RESTORABLE", -1)
-    monkeypatch.setattr(deleted_files, "MOST_ERASED", 1)
-    erase, stays = deleted_files.erase, None
+    Trashed.objects.update(at=timezone.now() - trash.RESTORABLE)
+    monkeypatch.setattr(trash, "MOST_ERASED", 1)
+    remove, stays = trash.remove, []
 
-    def erase_but_one(trash):
-        nonlocal stays
-        stays = stays or trash
-        if trash == stays:
+    def remove_but_one(above, name):
+        stays[:] = stays or [name]
+        if name in stays:
             raise PermissionError
-        erase(trash)
+        remove(above, name)
 
-    monkeypatch.setattr(deleted_files, "erase", erase_but_one)
+    monkeypatch.setattr(trash, "remove", remove_but_one)
     for _ in range(3):
-        deleted_files.erase_old()
-    assert inside(home / "deleted-files" / "alice-writer") == [stays.name]
+        trash.sweep()
+    assert inside(home / "deleted-files" / "alice-writer") == stays
 
 
-def across_disks(monkeypatch, meanwhile=lambda: None):
-    """From now on the home and the workspace are on two disks; `meanwhile` happens when all has
-    been copied and nothing removed."""
+def test_what_no_row_names_any_more_is_erased_after_a_day(alice, folder, home):
+    (folder / "a.txt").touch()
+    alice.delete(f"{BASE}?path=a.txt")
+    Trashed.objects.all().delete()
+    trash.sweep()
+    (left,) = (home / "deleted-files" / "alice-writer").iterdir()
+    os.utime(left, (0, 0))
+    trash.sweep()
+    assert not left.exists()
+
+
+@pytest.fixture
+def elsewhere(alice, home):
+    """The agent works in a folder that is on another disk than the home."""
+    shared = Path("/dev/shm")
+    if not shared.is_dir() or shared.stat().st_dev == home.stat().st_dev:
+        pytest.skip("there is no other disk here")
+    alice.user.is_superuser = True
+    alice.user.save()
+    with TemporaryDirectory(dir=shared) as linked:
+        change_agent("alice-writer", {"workspace": linked, "tools": {"write_file": "ask"}})
+        yield Path(linked)
+
+
+def test_on_another_disk_it_lies_in_a_hidden_folder_of_the_workspace(alice, elsewhere, home):
+    (elsewhere / "docs").mkdir()
+    (elsewhere / "docs" / "link").symlink_to("a.txt")
+    os.mkfifo(elsewhere / "docs" / "pipe")
+    (elsewhere / "docs" / "a.txt").write_text("a")
+    (elsewhere / "b.txt").write_text("one")
+    gone = alice.delete(f"{BASE}?path=docs").json()["deleted"]
+    replaced = put(alice, "b.txt", b"two", if_taken="replace").json()["replaced"]
+    assert names(alice.get(BASE)) == ["b.txt"]
+    assert (elsewhere / ".planside-trash" / ".gitignore").read_text() == "*\n"
+    assert stat.S_IMODE((elsewhere / ".planside-trash").stat().st_mode) == 0o700
+    for path in (".planside-trash", f".planside-trash/{gone}/item/a.txt"):
+        assert alice.get(f"{BASE}/content?path={path}").status_code == 404
+        assert alice.delete(f"{BASE}?path={path}").status_code in (404, 422)
+    assert alice.post(f"{BASE}/restore", {"deleted": gone}).status_code == 200
+    assert inside(elsewhere / "docs") == ["a.txt", "link", "pipe"]
+    alice.post(f"{BASE}/restore", {"deleted": replaced})
+    assert (elsewhere / "b.txt").read_text() == "one"
+    Trashed.objects.update(at=timezone.now() - trash.RESTORABLE)
+    trash.sweep()
+    assert inside(elsewhere) == ["b.txt", "docs"]
+
+
+def test_what_lies_on_a_disk_of_its_own_stays_there(alice, folder, home, monkeypatch):
+    (folder / "mounted").mkdir()
     rename = os.rename
 
-    def across(old, new, **handles):
-        if old == deleted_files.UNFINISHED_ITEM:
-            meanwhile()
-        if ("dst_dir_fd" in handles) != ("src_dir_fd" in handles):
-            raise OSError(18, "Invalid cross-device link")
+    def busy(old, new, **handles):
+        if old == "mounted":
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
         rename(old, new, **handles)
 
-    monkeypatch.setattr(os, "rename", across)
-    monkeypatch.setattr(os, "replace", across)
+    monkeypatch.setattr(os, "rename", busy)
+    refused = alice.delete(f"{BASE}?path=mounted")
+    assert (refused.status_code, refused.json()["detail"]) == (
+        409,
+        "mounted and the trash are on different disks. Move it yourself.",
+    )
+    assert inside(folder) == ["mounted"]
+    assert inside(home / "deleted-files" / "alice-writer") == [] and not Trashed.objects.exists()
 
 
-def test_a_file_on_another_disk_is_copied_whole_before_it_goes(alice, folder, monkeypatch):
-    (folder / "docs").mkdir()
-    (folder / "docs" / "a.txt").write_text("a")
-    (folder / "docs" / "link").symlink_to("a.txt")
-    os.mkfifo(folder / "docs" / "pipe")
-    across_disks(monkeypatch)
-    gone = alice.delete(f"{BASE}?path=docs").json()["deleted"]
-    assert inside(folder) == []
-    back = alice.post(f"{BASE}/restore", {"deleted": gone})
-    assert back.status_code == 200
-    assert (folder / "docs/a.txt").read_text() == "a"
-    assert (folder / "docs/link").readlink() == Path("a.txt")
-    monkeypatch.setattr(deleted_files, "MOST_COPIED", 0)
-    assert alice.delete(f"{BASE}?path=docs/a.txt").status_code == 409
-    assert (folder / "docs/a.txt").read_text() == "a"
-
-
-def test_what_is_written_while_a_folder_is_copied_from_another_disk_stays(
-    alice, folder, monkeypatch
-):
-    inner = folder / "docs" / "in"
-    inner.mkdir(parents=True)
-    for path in (folder / "docs" / "a.txt", inner / "b.txt", inner / "c.txt"):
-        path.write_text(path.name)
-    inner.chmod(0o750)
-
-    def meanwhile():
-        (inner / "new.txt").write_text("new")
-        (folder / "docs" / "a.txt").write_text("written over")
-        (inner / "c.txt").unlink()
-        (inner / "c.txt").symlink_to("new.txt")
-
-    across_disks(monkeypatch, meanwhile)
-    gone = alice.delete(f"{BASE}?path=docs").json()["deleted"]
-    assert (folder / "docs/a.txt").read_text() == "written over"
-    assert inside(inner) == ["c.txt", "new.txt"]
-    assert inner.stat().st_mode & 0o777 == 0o750
-    back = alice.post(f"{BASE}/restore", {"deleted": gone})
-    assert back.json()["path"] == "docs-2"
-    assert (folder / "docs-2/a.txt").read_text() == "a.txt"
-    assert inside(folder / "docs-2/in") == ["b.txt", "c.txt"]
-
-
-def test_a_file_that_is_written_while_it_is_copied_from_another_disk_is_not_deleted(
-    alice, folder, home, monkeypatch
-):
-    (folder / "a.txt").write_text("a")
-    across_disks(monkeypatch, lambda: (folder / "a.txt").write_text("written over"))
-    refused = alice.delete(f"{BASE}?path=a.txt")
-    assert refused.status_code == 409
-    assert (folder / "a.txt").read_text() == "written over"
-    assert inside(home / "deleted-files" / "alice-writer") == []
-
-
-@pytest.mark.parametrize(("left", "status"), [("most", 409), ("disk", 507)])
-def test_what_cannot_be_brought_back_from_another_disk_leaves_nothing_behind(
-    alice, folder, home, monkeypatch, left, status
-):
-    (folder / "docs" / "in").mkdir(parents=True)
-    (folder / "docs" / "a.txt").write_text("a" * 20)
-    (folder / "docs" / "in" / "b.txt").write_text("b")
-    gone = alice.delete(f"{BASE}?path=docs").json()["deleted"]
-    across_disks(monkeypatch)
+@pytest.mark.parametrize("step", ["mkdir", "link", "replace", "fsync"])
+def test_what_is_not_replaced_for_a_full_disk_is_as_it_was(alice, folder, home, monkeypatch, step):
+    put(alice, "a.txt", b"one")
     with monkeypatch.context() as full:
-        if left == "most":
-            full.setattr(deleted_files, "MOST_COPIED", 20)
-        else:
-            full.setattr(os, "fsync", no_room)
-        refused = alice.post(f"{BASE}/restore", {"deleted": gone})
-    assert refused.status_code == status
-    assert inside(folder) == []
-    assert alice.post(f"{BASE}/restore", {"deleted": gone}).json()["path"] == "docs"
-    assert (folder / "docs/a.txt").read_text() == "a" * 20
-    assert (folder / "docs/in/b.txt").read_text() == "b"
+        full.setattr(trash.os, step, no_room)
+        assert put(alice, "a.txt", b"two", if_taken="replace").status_code == 507
+    assert (inside(folder), (folder / "a.txt").read_text()) == (["a.txt"], "one")
+    assert (folder / "a.txt").stat().st_nlink == 1
+    assert not list(home.glob("deleted-files/*/*"))
+    assert not Trashed.objects.exists()
 
 
-def no_room(handle):
+@pytest.mark.parametrize("step", ["mkdir", "rename"])
+def test_what_is_not_deleted_for_a_full_disk_is_as_it_was(alice, folder, monkeypatch, step):
+    put(alice, "a.txt", b"one")
+    with monkeypatch.context() as full:
+        full.setattr(trash.os, step, no_room)
+        assert alice.delete(f"{BASE}?path=a.txt").status_code == 507
+    assert (folder / "a.txt").read_text() == "one"
+    assert not Trashed.objects.exists()
+
+
+def test_a_disk_without_hard_links_replaces_by_moving(alice, folder, monkeypatch):
+    def no_links(*_, **__):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    put(alice, "a.txt", b"one")
+    monkeypatch.setattr(trash.os, "link", no_links)
+    replaced = put(alice, "a.txt", b"two", if_taken="replace").json()["replaced"]
+    assert (folder / "a.txt").read_text() == "two"
+    alice.post(f"{BASE}/restore", {"deleted": replaced})
+    assert (folder / "a.txt").read_text() == "one"
+
+
+def no_room(*_, **__):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 

@@ -1,0 +1,336 @@
+"""What a person deletes or replaces in a workspace lies in a trash for a day, and can come back.
+
+It is moved there in one step: into the home, or where the workspace is on another disk into a
+hidden folder of its own. A row is written before, so what the end of a process cuts off is
+finished or taken back by `sweep`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from agents.errors import Conflict, Invalid, NotFound
+from agents.models import Trashed
+from agents.tools.base import ToolFailed
+from agents.tools.confinement import (
+    FOLDER,
+    NEW_FILE,
+    TRASH,
+    FileName,
+    NameTaken,
+    Workspace,
+    display_path,
+    move_to_free,
+    opened_folder,
+    translated_errors,
+)
+from agents.tools.files import editing
+from agents.workspace.attachments import bounded
+from agents.workspace.files import IfTaken, Place, clean_name, refusals
+
+RESTORABLE = timedelta(days=1)
+CUT_OFF = timedelta(minutes=1)  # after which nobody is at work on a row any more
+MOST_ERASED = 20  # at a time
+ITEM = FileName("item")
+IN_HOME = "deleted-files"  # a folder of the home, with one for each agent
+IGNORES_ALL = FileName(".gitignore")
+ELSEWHERE = (errno.EXDEV, errno.EBUSY)  # on another disk, or where one is mounted
+NO_LINKS = (errno.EPERM, errno.EMLINK, errno.ENOTSUP)  # or none to a file of somebody else
+
+
+def delete(place: Place, path: str) -> Trashed:
+    """Take a file, link or folder out of the workspace. Raises Conflict for a mount in it."""
+    place.check_writable()
+    files = place.files
+    with refusals(path), editing(files), files.entry(path) as (folder, name):
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+        with settled(new_row(place, "/".join(files.entry_parts(path)))) as row:
+            put_away(row, lambda trash: os.rename(name, ITEM, src_dir_fd=folder, dst_dir_fd=trash))
+        os.fsync(folder)
+    return row
+
+
+def store(
+    place: Place, folder: str, name: str, pieces: Iterable[bytes], if_taken: IfTaken = "refuse"
+) -> tuple[str, Trashed | None]:
+    """Take in a file, whole or not at all; its path, and what it replaced.
+
+    Raises Conflict where the name is taken.
+    """
+    place.check_writable()
+    files, replaced = place.files, list[Trashed]()
+    wanted = clean_name(name)
+    if not wanted:
+        raise Invalid(gettext("Give it a name."))
+    path = f"{folder}/{wanted}".removeprefix("/")
+
+    @contextmanager
+    def replacing(parent: int, name: FileName) -> Iterator[None]:
+        whole = "/".join(files.entry_parts(path))
+        with editing(files), keeping(place, whole, parent, name) as row:
+            yield
+        replaced.append(row)
+
+    with refusals(path):
+        clean = FileName(wanted)
+        if if_taken == "refuse" and files.is_there(path):
+            raise NameTaken(clean)
+        stored = files.add(folder or ".", clean, bounded(pieces), if_taken, replacing)
+    return f"{folder}/{stored}".removeprefix("/"), replaced[0] if replaced else None
+
+
+def restore(place: Place, key: str) -> tuple[str, Trashed | None]:
+    """Bring back what was deleted or replaced; its path, and what it replaces now.
+
+    What was replaced takes its place again from an ordinary file. All else, and from all else,
+    comes by another name where its own is taken.
+    """
+    row = found(place, key)
+    files, path, other = place.files, row.path, None
+    *above, last = path.split("/")
+    name = FileName(last)
+    with (
+        refusals(path),
+        editing(files),
+        files.folder(tuple(above), path, make=True) as folder,
+        translated_errors(path),
+        settled(row),
+        opened(row) as trash,
+    ):
+        if row.was_replaced and may_give_way(files, folder, name):
+            with keeping(place, path, folder, name) as other:
+                os.replace(ITEM, name, src_dir_fd=trash, dst_dir_fd=folder)
+        else:
+            with one_disk(row):
+                name = move_to_free(trash, ITEM, folder, name)
+        os.fsync(folder)
+    return "/".join((*above, name)), other
+
+
+def may_give_way(files: Workspace, folder: int, name: FileName) -> bool:
+    with suppress(ToolFailed, OSError):
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        files.check_plain(status, name)
+        return bool(status.st_mode & stat.S_IWUSR)
+    return False
+
+
+@contextmanager
+def keeping(place: Place, path: str, folder: int, name: FileName) -> Iterator[Trashed]:
+    """Keep the file of that name while another takes its place; without the other it stays."""
+
+    def second_name(trash: int) -> None:
+        try:
+            os.link(name, ITEM, src_dir_fd=folder, dst_dir_fd=trash, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise
+            os.rename(name, ITEM, src_dir_fd=folder, dst_dir_fd=trash)
+
+    row = new_row(place, path, was_replaced=True)
+    with settled(row):
+        put_away(row, second_name)
+        yield row
+
+
+def sweep() -> None:
+    """Finish what was cut off, and erase what was deleted a day ago, some at a time.
+
+    It may be a hundred thousand files, so nobody waits for it.
+    """
+    now, erased = timezone.now(), 0
+    for row in Trashed.objects.filter(state=Trashed.State.MOVING, at__lt=now - CUT_OFF):
+        with suppress(OSError), editing(Workspace(Path(row.root))):
+            settle(row)
+    for row in Trashed.objects.filter(at__lt=now - RESTORABLE).order_by("at"):
+        with suppress(OSError):  # another user's: those behind it go all the same
+            discard(row)
+            erased += 1
+        if erased == MOST_ERASED:
+            return
+    home, late = Path(settings.PLANSIDE_HOME), (now - RESTORABLE).timestamp()
+    for each in home.glob(f"{IN_HOME}/*/*"):  # a database that was restored knows nothing of some
+        with suppress(OSError), opened_folder(home, (IN_HOME, each.parent.name)) as trash:
+            is_old = os.stat(each.name, dir_fd=trash, follow_symlinks=False).st_mtime < late
+            if is_old and not Trashed.objects.filter(key=each.name).exists():
+                remove(trash, each.name)
+
+
+# Rows, and where each lies
+
+
+def new_row(place: Place, path: str, *, was_replaced: bool = False) -> Trashed:
+    return Trashed(
+        key=secrets.token_hex(8),
+        agent=place.agent,
+        person_id=place.person,
+        root=str(place.root),
+        path=path,
+        was_replaced=was_replaced,
+    )
+
+
+def found(place: Place, key: str) -> Trashed:
+    """What this person may bring back into the workspace as it is now."""
+    place.check_writable()
+    rows = Trashed.objects.filter(agent=place.agent, person=place.person)
+    row = rows.filter(key=key[:16], at__gt=timezone.now() - RESTORABLE).first()
+    if row is None or item_of(row) is None:
+        raise NotFound(gettext("It was deleted more than a day ago, or is back already."))
+    if row.root != str(place.root):
+        raise Conflict(gettext("The agent works in another folder now."))
+    return row
+
+
+@contextmanager
+def settled(row: Trashed) -> Iterator[Trashed]:
+    """The row says that something is on its way before it is, and what came of it afterwards."""
+    row.state = Trashed.State.MOVING
+    row.save()
+    try:
+        yield row
+    finally:
+        settle(row)
+
+
+def settle(row: Trashed) -> None:
+    """Make the row say what is there: kept, or nothing, and then it goes.
+
+    A file that was to be replaced, and still has its place, has a second name here and no more.
+    """
+    item = item_of(row)
+    if item is None or (row.was_replaced and is_in_its_place(row, item)):
+        return discard(row)
+    row.state = Trashed.State.KEPT
+    return row.save()
+
+
+def item_of(row: Trashed) -> os.stat_result | None:
+    with suppress(FileNotFoundError), opened(row) as trash:
+        return os.stat(ITEM, dir_fd=trash, follow_symlinks=False)
+    return None
+
+
+def is_in_its_place(row: Trashed, item: os.stat_result) -> bool:
+    *above, name = row.path.split("/")
+    with suppress(OSError), opened_folder(Path(row.root), tuple(above)) as folder:
+        now = os.stat(FileName(name), dir_fd=folder, follow_symlinks=False)
+        return os.path.samestat(item, now)
+    return False
+
+
+def discard(row: Trashed) -> None:
+    """Erase it for good, and its row."""
+    erase(row)
+    row.delete()
+
+
+# On the disk
+
+
+def trash_of(row: Trashed) -> tuple[Path, tuple[str, ...]]:
+    """A folder, and below it the way to the trash that it lies in."""
+    if row.is_beside:
+        return Path(row.root), (TRASH,)
+    return Path(settings.PLANSIDE_HOME), (IN_HOME, row.agent)
+
+
+@contextmanager
+def opened(row: Trashed, *, make: bool = False) -> Iterator[int]:
+    """The folder in the trash that has it alone."""
+    root, above = trash_of(row)
+    mode = 0o700 if make else None
+    if make and row.is_beside:
+        with opened_folder(root, above, mode) as trash, suppress(FileExistsError):
+            ignored = os.open(IGNORES_ALL, NEW_FILE, 0o600, dir_fd=trash)
+            with os.fdopen(ignored, "w") as file:
+                file.write("*\n")
+    with opened_folder(root, (*above, row.key), mode) as folder:
+        yield folder
+
+
+def put_away(row: Trashed, act: Callable[[int], None]) -> None:
+    """Have something moved, by `act(trash)`, into the trash that is on its disk."""
+    try:
+        with opened(row, make=True) as trash:
+            act(trash)
+    except OSError as error:
+        if error.errno not in ELSEWHERE:
+            raise
+        erase(row)
+        row.is_beside = True
+        row.save()
+        with one_disk(row), opened(row, make=True) as trash:
+            act(trash)
+
+
+@contextmanager
+def one_disk(row: Trashed) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in ELSEWHERE:
+            raise
+        sentence = gettext("{path} and the trash are on different disks. Move it yourself.")
+        raise Conflict(sentence.format(path=display_path(row.path))) from None
+
+
+def erase(row: Trashed) -> None:
+    root, above = trash_of(row)
+    with suppress(FileNotFoundError), opened_folder(root, above) as trash:
+        remove(trash, row.key)
+        with os.scandir(trash) as found:
+            is_empty = row.is_beside and [each.name for each in found] == [IGNORES_ALL]
+        if is_empty:
+            os.unlink(IGNORES_ALL, dir_fd=trash)
+            with opened_folder(root, ()) as workspace:
+                os.rmdir(TRASH, dir_fd=workspace)
+
+
+def remove(above: int, name: str) -> None:
+    """A folder with all that is in it, whatever its modes.
+
+    Folders are brought up to the outermost one before they are gone through: as a tree they may be
+    deeper than calls or handles go.
+    """
+    os.chmod(name, 0o700, dir_fd=above)
+    outermost = os.open(name, FOLDER, dir_fd=above)
+    try:
+        left = unlinked(outermost)
+        while left:
+            each = left.pop()
+            os.chmod(each, 0o700, dir_fd=outermost)
+            inside = os.open(each, FOLDER, dir_fd=outermost)
+            try:
+                for inner in unlinked(inside):
+                    os.chmod(inner, 0o700, dir_fd=inside)
+                    brought = secrets.token_hex(16)
+                    os.rename(inner, brought, src_dir_fd=inside, dst_dir_fd=outermost)
+                    left.append(brought)
+            finally:
+                os.close(inside)
+            os.rmdir(each, dir_fd=outermost)
+    finally:
+        os.close(outermost)
+    os.rmdir(name, dir_fd=above)
+
+
+def unlinked(folder: int) -> list[str]:
+    """The folders in it; everything else is gone."""
+    with os.scandir(folder) as found:
+        entries = [(each.name, each.is_dir(follow_symlinks=False)) for each in found]
+    for name, is_folder in entries:
+        if not is_folder:
+            os.unlink(name, dir_fd=folder)
+    return [name for name, is_folder in entries if is_folder]
