@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 
 from django.conf import settings
@@ -24,10 +25,12 @@ from agents.pools import RECORDINGS
 from agents.recordings.compaction import empty, keep_only, remove_unfinished
 from agents.recordings.store import Store, stores
 from agents.workspace import trash
+from agents.workspace.files import remove_cut_off
 
 log = logging.getLogger(__name__)
 
 INTERVAL = 30.0  # seconds
+HOURLY = 120  # intervals
 DAY = 24 * 60 * 60
 QUIET = 10 * 60  # seconds without a recording: what is written and not in a row yet is not live
 MOST_BYTES = 4_000_000_000  # of one folder's store; then the oldest recordings go first
@@ -35,7 +38,7 @@ MOST_BYTES = 4_000_000_000  # of one folder's store; then the oldest recordings 
 
 async def keep_recordings() -> None:
     """For ever."""
-    while True:
+    for number in count():
         try:
             for pk in await in_db(unfinished):
                 await RECORDINGS.run(in_own_connection, finish_cut_off, pk)
@@ -44,6 +47,8 @@ async def keep_recordings() -> None:
             for folder in await RECORDINGS.run(due_stores):
                 await RECORDINGS.run(in_own_connection, compact, folder)
             await RECORDINGS.run(in_own_connection, trash.sweep)
+            if number % HOURLY == 1:
+                await RECORDINGS.run(in_own_connection, remove_cut_off)
         except AWAY:
             pass  # the worker logs that the database is away
         except Exception:

@@ -252,6 +252,7 @@ class Workspace:
     def walk(self, path: str, until: float = math.inf) -> Iterator[Entry]:
         """All files and links at or below a path, by name; links are not followed.
 
+        What is being written is left out, and removed where its process has ended long ago.
         At the moment `until`, of the monotonic clock, it ends, also among folders without a file.
         """
         parts = self.locate(path)
@@ -264,6 +265,7 @@ class Workspace:
                     if time.monotonic() > until:
                         return
                     if UNFINISHED.fullmatch(name):
+                        remove_abandoned(handle, name)
                         continue
                     try:
                         status = os.stat(name, dir_fd=handle, follow_symlinks=False)
@@ -364,7 +366,6 @@ def new_file(folder: int, pieces: Iterable[bytes]) -> Iterator[FileName]:
 
     Nobody sees it before, and where the block fails it is gone.
     """
-    remove_abandoned(folder)
     name = FileName(f".{secrets.token_hex(8)}.part")
     handle = os.open(name, NEW_FILE, 0o600, dir_fd=folder)
     try:
@@ -425,14 +426,11 @@ def numbered(name: str, number: int, *, is_folder: bool = False) -> str:
     return name if number == 1 else f"{stem}-{number}{dot}{ending}"
 
 
-def remove_abandoned(folder: int) -> None:
-    """What is left of files whose writing was cut off by the end of the process."""
-    for name in os.listdir(folder):
-        if UNFINISHED.fullmatch(name):
-            with suppress(OSError):
-                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                if status.st_mtime < time.time() - ABANDONED_AFTER:
-                    os.unlink(name, dir_fd=folder)
+def remove_abandoned(folder: int, name: str) -> None:
+    with suppress(OSError):
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if status.st_mtime < time.time() - ABANDONED_AFTER:
+            os.unlink(name, dir_fd=folder)
 
 
 @contextmanager

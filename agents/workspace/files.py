@@ -10,8 +10,9 @@ import os
 import stat
 import time
 import unicodedata
+from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,8 +20,9 @@ from typing import Literal
 
 from django.utils.translation import gettext
 
-from agents.config.store import read_agent
-from agents.errors import Conflict, DiskFull, Forbidden, Invalid, NotFound
+from agents.config.store import files_folder, read_agent
+from agents.config.workspaces import agent_ids
+from agents.errors import Conflict, DiskFull, Forbidden, Invalid, NotFound, Refused
 from agents.models import Conversation
 from agents.normalization import normalized
 from agents.tools.base import ToolFailed
@@ -46,6 +48,7 @@ IfTaken = Literal["refuse", "replace", "keep_both"]
 MOST_LISTED = 500  # of a folder in one answer
 MOST_FOUND = 200
 FIND_SECONDS = 2.0
+SWEEP_SECONDS = 5.0  # in one agent's folder
 LONGEST_NAME = 240  # bytes: a number may have to stand behind it
 
 
@@ -241,6 +244,14 @@ def refusals(path: str) -> Iterator[None]:
     except ToolFailed:
         sentence = gettext("{path} cannot be used: it is gone, or not to be opened here.")
         raise NotFound(sentence.format(path=display_path(path))) from None
+
+
+def remove_cut_off() -> None:
+    """Remove what was being written when a process ended, in the folders of all agents."""
+    for agent_id in agent_ids():
+        with suppress(Refused, ToolFailed):
+            files = Workspace(files_folder(read_agent(agent_id)))
+            deque(files.walk(".", time.monotonic() + SWEEP_SECONDS), maxlen=0)
 
 
 # What a person does

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from agents.models import Trashed
 from tests.console.api.conftest import person
-from tests.inner import Pieces, Workspace, change_agent, trash
+from tests.inner import Pieces, change_agent, trash, workspace_files
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BASE = "/agents/alice-writer/files"
@@ -99,8 +99,8 @@ def test_half_of_a_file_that_a_kill_has_left_is_nobody_s_and_goes_with_time(alic
     left.write_text("half")
     assert names(alice.get(BASE)) == names(alice.get(f"{BASE}?q=0123")) == []
     os.utime(left, (time.time() - 7200,) * 2)
-    Workspace(folder).write("a.txt", b"whole")
-    assert inside(folder) == ["a.txt"]
+    workspace_files.remove_cut_off()
+    assert inside(folder) == []
 
 
 def test_a_file_is_always_given_out_to_be_saved(alice, folder):
