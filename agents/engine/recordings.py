@@ -27,6 +27,7 @@ from agents.engine.handlers import handler_of
 from agents.engine.undo import finish_undos, unfinished
 from agents.errors import Refused
 from agents.models import Lane, Recording, SkippedFile, ToolCall, Turn
+from agents.models.fields import stored_folder
 from agents.pools import RECORDINGS
 from agents.recordings.changes import (
     Change,
@@ -330,7 +331,8 @@ def windows_of(recording: Recording) -> Windows:
 
 def checking_beside(recording: Recording) -> QuerySet[Turn, int]:
     """Turns that ran commands of checks in the folder meanwhile, and are not recorded."""
-    there = Turn.objects.filter(lane=Lane.CHECK, checkpoint__commands_in=recording.root)
+    folder = stored_folder(recording.root)
+    there = Turn.objects.filter(lane=Lane.CHECK, checkpoint__commands_in=folder)
     meanwhile = Q(finished_at=None) | Q(finished_at__gte=recording.began_at)
     return there.filter(meanwhile).values_list("pk", flat=True)
 

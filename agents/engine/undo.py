@@ -25,6 +25,7 @@ from agents.engine.handlers import handlers
 from agents.engine.persistence import put
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.models import Conversation, Lane, Message, Recording, Turn, TurnState, Undo
+from agents.models.fields import stored_folder
 from agents.pools import RECORDINGS
 from agents.recordings.changes import Change
 from agents.recordings.restore import (
@@ -169,7 +170,7 @@ def demand_quiet(root: str) -> None:
     if writing.exists():
         raise Conflict(gettext("An agent is writing in this folder. Pause or stop it first."))
     checking = Turn.objects.filter(lane=Lane.CHECK, state=TurnState.RUNNING)
-    if checking.filter(checkpoint__commands_in=root).exists():
+    if checking.filter(checkpoint__commands_in=stored_folder(root)).exists():
         sentence = gettext(
             "Checks are being run in this folder: wait until they are through, or stop them."
         )
@@ -205,7 +206,7 @@ def in_own_connection(work: Callable[P, None], *args: P.args, **kwargs: P.kwargs
 def note_folder(turn: Turn) -> Path:
     with persistence.fenced(turn):
         root = permissions.of_turn(turn).folder.resolve()
-        persistence.checkpoint(turn, commands_in=str(root))
+        persistence.checkpoint(turn, commands_in=stored_folder(str(root)))
     return root
 
 

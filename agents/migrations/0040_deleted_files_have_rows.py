@@ -22,7 +22,7 @@ def fill(apps, schema_editor):
                 key=record.parent.name,
                 agent=record.parent.parent.name,
                 person_id=known["person"],
-                root=known["root"].removeprefix(f"{home}/"),
+                root=known["root"],
                 path=known["path"],
                 was_replaced=bool(known.get("was_replaced")),
                 state="kept",

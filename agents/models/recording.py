@@ -38,7 +38,7 @@ class Recording(models.Model):
         FAILED = "failed"
 
     turn = models.OneToOneField(Turn, models.CASCADE, primary_key=True, related_name="recording")
-    root = fields.TextField()
+    root = fields.FolderField()
     before = fields.CharField(max_length=40, blank=True)
     after = fields.CharField(max_length=40, blank=True)
     changes = fields.CharField(max_length=40, blank=True)
@@ -82,7 +82,7 @@ class Undo(models.Model):
     """
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="undos")
-    root = fields.TextField()
+    root = fields.FolderField()
     subject = fields.CharField(max_length=64)
     steps = fields.CharField(max_length=40, blank=True)
     files = models.PositiveIntegerField(default=0)

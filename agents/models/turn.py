@@ -40,7 +40,7 @@ class Checkpoint(Retrying, total=False):
     own_result: TaskOutput | None  # what it gave back
 
     recorded: bool  # its folder has been, before it wrote anything
-    commands_in: str  # the folder of a turn that runs commands there and is not recorded
+    commands_in: str  # the `stored_folder` of a turn that runs commands there, unrecorded
     commands: list[list[int]]  # of checks: from and until, in nanoseconds; 0 while one runs
 
     # What it may call

@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 
 from agents.config.workspaces import home
 from agents.errors import Conflict
+from agents.models.fields import stored_folder
 from agents.recordings.pack_index import mend_indexes, write_index
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Store:
 
     @classmethod
     def of(cls, root: Path) -> Store:
-        name = hashlib.sha256(os.fsencode(root)).hexdigest()[:24]
+        name = hashlib.sha256(os.fsencode(stored_folder(str(root)))).hexdigest()[:24]
         return cls(stores() / name)
 
     def __enter__(self) -> Store:
@@ -92,7 +93,7 @@ class Store:
             with FileLock(self.folder / "lock", timeout=LOCK_TIMEOUT):
                 name = self.folder / "root"
                 if root is not None and not name.exists():  # for whoever looks into the home
-                    name.write_text(json.dumps(str(root)), encoding="utf-8")
+                    name.write_text(json.dumps(stored_folder(str(root))), encoding="utf-8")
                 self.is_locked = True
                 yield
         except Timeout:
