@@ -53,7 +53,8 @@ def create_conversation(owner: User | AbstractBaseUser, agent_id: str) -> Conver
 def fresh_conversation(owner: User, agent_id: str) -> Conversation:
     """One in which nothing has happened yet: asking often leaves one behind, not many."""
     own = Conversation.objects.filter(owner=owner, agent_id=agent_id, parent_call=None)
-    untouched = own.filter(seq=0, draft="", attached=[], deleted_at=None).order_by("-pk").first()
+    new = own.filter(seq=0, draft="", deleted_at=None).exclude(pk__in=attachments.boxes())
+    untouched = new.order_by("-pk").first()
     if untouched is None:
         return create_conversation(owner, agent_id)
     untouched.save(update_fields=["updated_at"])  # it is the newest of the list
@@ -146,13 +147,12 @@ def start_turn(
     if kind_of(by) == PERSON:
         demand_model(turn)
     more: dict[str, object] = {} if wire is None else {"wire": wire}
-    if files:
-        more["attachments"] = list(files)
     message = persistence.add_message(
         turn, "user", Message.Kind.TEXT, text, meta={**(meta or {}), **more}
     )
+    attachments.send_with(message, files)
     # The first line of the first message, without a command's name; never a model's invention.
-    lines = (text if wire is None else wire).splitlines() + [each["name"] for each in files]
+    lines = (text if wire is None else wire).splitlines() + [each.name for each in files]
     name_untitled(conversation, next((line.strip() for line in lines if line.strip()), ""))
     return message, turn
 
@@ -257,7 +257,7 @@ def keep_unsent(conversation: Conversation, queued: list[Turn]) -> None:
     """Queued messages after a stop go back to the composer: all of them, in the order they were
     sent in. They are kept beside the draft, which pages go on saving without having seen them."""
     sent = list(Message.objects.filter(turn__in=queued, role=Message.Role.USER).order_by("seq"))
-    attachments.give_back(conversation, attachments.of_messages(sent))
+    attachments.return_to_box(conversation, [file for each in sent for file in each.attachments])
     typed = [each.text for each in sent if not each.meta.get("comments")]  # those go back elsewhere
     text = "\n\n".join(text for text in typed if text.strip())
     seq = max((drop_queued(turn) for turn in queued), default=0)
@@ -282,11 +282,12 @@ def discard_queued(message: Message, by: Actor, *, keeps_files: bool = False) ->
     turn = message.turn
     if turn is None or not Turn.objects.filter(pk=turn.pk, state=TurnState.QUEUED).exists():
         raise Conflict(gettext("This message has already gone out."))
+    files = message.attachments
     drop_queued(turn)
     if keeps_files:
-        attachments.give_back(message.conversation, message.attachments)
+        attachments.return_to_box(message.conversation, files)
     else:
-        attachments.forget(message.conversation, message.attachments)
+        attachments.delete_unused(files)
 
 
 @transaction.atomic

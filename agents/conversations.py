@@ -117,7 +117,7 @@ def restore_conversation(owner: User, pk: int, by: Actor = "") -> Conversation:
 def erase(conversation: Conversation) -> None:
     """For good, with all its messages and plans, and files that were attached and never sent."""
     deliver(conversation, GONE, failed=True)
-    attachments.forget(conversation, attachments.attached_to(conversation.pk))
+    attachments.delete_unused(attachments.in_box(conversation))
     conversation.delete()
     wake_after_commit()  # who runs a turn of it sees that the row is gone
 

@@ -92,7 +92,7 @@ def send_anew(
     turn: Turn, message: Message, edited: str | None, by: str, model: str = ""
 ) -> ChatResult:
     text = message.text if edited is None else edited
-    talk.check_text(text, has_files=bool(message.attachments))
+    talk.check_text(text, has_files=message.has_files)
     rows = Conversation.objects.select_for_update(no_key=True)
     conversation = rows.get(pk=turn.conversation_id)
     talk.demand_no_helper(conversation, by)

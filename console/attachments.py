@@ -20,8 +20,7 @@ from django.utils.translation import gettext, ngettext
 
 from agents.engine.images import MOST_IMAGES
 from agents.errors import Invalid, NotFound, Refused
-from agents.models import AttachedFile, Attachment, Conversation
-from agents.models.conversation import attachments_in
+from agents.models import Attachment, Conversation
 from agents.statements import prepared
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import Workspace
@@ -65,15 +64,15 @@ class ShownFile:
         return in_words(self.size)
 
 
-def shown(file: AttachedFile, *, is_gone: bool = False) -> ShownFile:
+def shown(file: Attachment, *, is_gone: bool = False) -> ShownFile:
     return ShownFile(
-        id=file["attachment"],
-        name=file["name"],
-        path=file["path"],
-        media_type=file["media_type"],
-        size=file["size"],
-        width=file.get("width"),
-        height=file.get("height"),
+        id=file.pk,
+        name=file.name,
+        path=file.path,
+        media_type=file.media_type,
+        size=file.size,
+        width=file.width,
+        height=file.height,
         is_gone=is_gone,
     )
 
@@ -83,9 +82,7 @@ def files_of(conversation: Conversation, files: Files) -> list[ShownFile]:
     if not files:
         return []
     workspace = workspace_or_none(conversation)
-    return [
-        shown(each, is_gone=not (workspace and workspace.holds(each["path"]))) for each in files
-    ]
+    return [shown(each, is_gone=not (workspace and workspace.holds(each.path))) for each in files]
 
 
 def workspace_or_none(conversation: Conversation) -> Workspace | None:
@@ -112,7 +109,7 @@ class Tray:
 
     @cached_property
     def files(self) -> list[ShownFile]:
-        return [shown(each) for each in self.now.conversation.attached]
+        return [shown(each) for each in attachments.in_box(self.now.conversation)]
 
     @cached_property
     def is_blind(self) -> bool:
@@ -141,24 +138,21 @@ def is_blind(now: ConversationState) -> bool:
 
 
 @prepared
-def pictures_of(conversation: int) -> QuerySet[Attachment, tuple[int]]:
-    rows = Attachment.objects.filter(conversation=conversation, media_type__startswith="image/")
-    return rows.exclude(path="").values_list("pk")[:1]
+def pictures_of(conversation: int, cleared: int) -> QuerySet[Attachment, tuple[int]]:
+    shown = Attachment.objects.filter(conversation=conversation, width__isnull=False)
+    read = shown.filter(messages__seq__gt=cleared, messages__hidden=False)
+    return read.values_list("pk")[:1]
 
 
-def has_pictures(conversation: Conversation) -> bool:
+def has_pictures(c: Conversation) -> bool:
     """Whether a message that a model reads has a picture for it."""
-    if pictures_of.first(conversation=conversation.pk) is None:
-        return False
-    read = conversation.messages.filter(seq__gt=conversation.cleared_seq, hidden=False)
-    metas = read.filter(meta__has_key="attachments").values_list("meta", flat=True)
-    return any("width" in file for meta in metas for file in attachments_in(meta))
+    return pictures_of.first(conversation=c.pk, cleared=c.cleared_seq) is not None
 
 
 # Taking in and giving out
 
 
-def take_in(request: HttpRequest, conversation: Conversation, name: str, by: str) -> AttachedFile:
+def take_in(request: HttpRequest, conversation: Conversation, name: str, by: str) -> Attachment:
     return attachments.take_in(conversation, name, body_pieces(request), by)
 
 
@@ -174,11 +168,11 @@ def pieces_of(request: HttpRequest) -> Iterator[bytes]:
         yield piece
 
 
-def note_on(file: AttachedFile) -> str:
+def note_on(file: Attachment) -> str:
     """What a person would not expect of it."""
     if cannot_be_shown(file):
         return gettext("{name} cannot be shown to a model. It is attached as a file.").format(
-            name=file["name"]
+            name=file.name
         )
     return ""
 

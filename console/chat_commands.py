@@ -105,7 +105,7 @@ def handle_message(
         if sent_as and (known := taken_in(conversation, sent_as)):
             return known
         if wanted:  # what can be refused is refused before anything is begun
-            attachments.demand_attached(conversation, wanted)
+            attachments.demand_in_box(conversation, wanted)
         files = attachments.claim(conversation, wanted)
         if command := COMMAND.match(text):
             name, rest = command.group(1).lower(), command.group(2)
@@ -113,8 +113,8 @@ def handle_message(
         else:
             on_page = SeenOnPage(seen, unsaved, asking, question)
             result = handle_intent(conversation, text, by, on_page, files)
-        if not result.message.attachments:
-            attachments.give_back(result.conversation, files)
+        if not result.message.has_files:
+            attachments.return_to_box(result.conversation, files)
         if sent_as:
             remember(result, conversation, sent_as)
         return result

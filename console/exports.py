@@ -16,7 +16,6 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext, gettext_lazy
 
 from agents.models import Conversation, Message, ToolCall
-from agents.models.conversation import attachments_in
 from agents.sentences import commas
 from agents.timestamps import timestamp
 from console.call_images import plan_markdown
@@ -117,7 +116,7 @@ def message_document(conversation: Conversation, message: Message) -> dict[str, 
         "after_turn": message.turn.parent_id if message.turn else None,
         "hidden": message.hidden,
         "cleared": message.seq <= conversation.cleared_seq,
-        "attachments": [str(each["name"]) for each in attachments_in(message.meta)],
+        "attachments": [each.name for each in message.attachments],
         "tool_calls": [call_document(call) for call in message.tool_calls.all()],
     }
 
@@ -142,7 +141,7 @@ def as_markdown(conversation: Conversation, site: str) -> Iterator[str]:
 
 def message_parts(conversation: Conversation, message: Message, agent: str) -> Iterator[str]:
     calls = list(message.tool_calls.all())
-    files = [str(each["name"]) for each in attachments_in(message.meta)]
+    files = [each.name for each in message.attachments]
     if not (message.text.strip() or calls or files):
         return
     name = NAMES.get(message.role, agent)

@@ -267,7 +267,7 @@ class Thread:
 
     def message(self, message: Message) -> SafeString:
         extra: dict[str, object] = {"message": message, "cleared": self.cleared}
-        if message.attachments:
+        if message.has_files:
             extra["files"] = files_of(self.now.conversation, message.attachments)
         if plan := message.meta.get("closing") or message.meta.get("plan"):
             extra["card"] = self.plan(int(plan))

@@ -14,6 +14,7 @@ from agents import actions as talk
 from agents.config.store import read_agent
 from agents.errors import Conflict, Invalid, Refused
 from agents.models import Conversation, Message, Turn
+from agents.workspace import attachments
 from agents.workspace.attachments import Files
 from console.status_labels import describe_plan
 from console.throttling import count_message
@@ -40,10 +41,10 @@ def typed(
 ) -> Message:
     """A message that no model answers; it `stays` where it decided about a plan."""
     meta: dict[str, object] = {"command": command}
-    if files:
-        meta["attachments"] = list(files)
     kind, role = Message.Kind.TEXT, "user"
-    return talk.add_message(c, kind, text, role, meta=meta, by=by, stays=stays)
+    message = talk.add_message(c, kind, text, role, meta=meta, by=by, stays=stays)
+    attachments.send_with(message, files)
+    return message
 
 
 def with_notice(c: Conversation, message: Message, notice: str, **meta: object) -> ChatResult:

@@ -7,29 +7,29 @@ from collections.abc import Iterable, Sequence
 
 from agents.llm.images import Part, image_part, parts_of, text_part
 from agents.llm.request import ChatMessage
-from agents.models import AttachedFile, Attachment, StoredImage
+from agents.models import Attachment
 
 MOST_IMAGES = 8  # of a request, the newest ones
 STORED = "stored_image"
 ATTACHED_FILES = "Attached files, in the workspace"
 
 
-def with_images(text: str, images: Iterable[StoredImage | AttachedFile]) -> object:
-    """The content of a message: its text, and behind it the images, if there are any."""
-    named = [{"type": STORED, STORED: image["attachment"]} for image in images]
+def with_images(text: str, images: Iterable[int]) -> object:
+    """The content of a message: its text, and behind it the images of these keys."""
+    named = [{"type": STORED, STORED: key} for key in images]
     return [text_part(text), *named] if named else text
 
 
-def with_files(text: str, files: Sequence[AttachedFile]) -> object:
+def with_files(text: str, files: Sequence[Attachment]) -> object:
     """A person's message: the text, where its files lie, and the images among them."""
-    return with_images(text_with_files(text, files), [each for each in files if "width" in each])
+    return with_images(text_with_files(text, files), [each.pk for each in files if each.is_shown])
 
 
-def text_with_files(text: str, files: Sequence[AttachedFile]) -> str:
+def text_with_files(text: str, files: Sequence[Attachment]) -> str:
     """By their paths, so that a model can read them with the file tools."""
     if not files:
         return text
-    paths = ", ".join(f"{each['path']} ({each['size']:,} bytes)" for each in files)
+    paths = ", ".join(f"{each.path} ({each.size:,} bytes)" for each in files)
     return f"{text}\n\n{ATTACHED_FILES}: {paths}".strip()
 
 

@@ -17,7 +17,6 @@ from agents import events, search
 from agents.actors import Actor
 from agents.errors import TurnLost, TurnStopped, TurnWaits
 from agents.models import (
-    AttachedFile,
     Attachment,
     Conversation,
     FileChange,
@@ -296,18 +295,18 @@ def stored_image(conversation_id: int, image: Image) -> StoredImage:
     }
 
 
-def show_images(call: ToolCall, files: Iterable[AttachedFile]) -> None:
+def show_images(call: ToolCall, files: Iterable[Attachment]) -> None:
     """Those of a person's files that models can be shown, as images of the call's result."""
     images: list[StoredImage] = [
         {
-            "attachment": each["attachment"],
-            "media_type": each["media_type"],
-            "size": each["size"],
-            "width": each["width"],
-            "height": each["height"],
+            "attachment": each.pk,
+            "media_type": each.media_type,
+            "size": each.size,
+            "width": each.width,
+            "height": each.height,
         }
         for each in files
-        if "width" in each
+        if each.width is not None and each.height is not None
     ]
     if images:
         call.images = images

@@ -14,8 +14,7 @@ from agents.engine.images import images_in, with_files, with_images
 from agents.llm.catalog import window_for
 from agents.llm.images import IMAGE_TOKENS
 from agents.llm.request import CHARACTERS_PER_TOKEN, ChatMessage
-from agents.models import Lane, Message, ToolCall, Turn
-from agents.models.conversation import attachments_in
+from agents.models import Attachment, Lane, Message, ToolCall, Turn, attachments_of
 from agents.statements import one_of, prepared
 
 NO_RESULT = "Interrupted before it reported back. Its effect is unknown: look before you repeat it."
@@ -36,10 +35,10 @@ def earlier_turns(conversation: int, before: int) -> QuerySet[Turn, tuple[int]]:
 
 
 @prepared
-def texts(turns: list[int]) -> QuerySet[Message, tuple[int, int, str, str, Any, Any]]:
+def texts(turns: list[int]) -> QuerySet[Message, tuple[int, int, str, str, Any, Any, bool]]:
     """Turn by turn, in the order in which they were added."""
     rows = Message.objects.filter(one_of("turn_id", turns), kind=Message.Kind.TEXT)
-    fields = ("pk", "seq", "role", "text", "meta", "wanted_back")
+    fields = ("pk", "seq", "role", "text", "meta", "wanted_back", "has_files")
     return rows.order_by("turn_id", "seq").values_list(*fields)
 
 
@@ -199,6 +198,7 @@ class StoredMessage(NamedTuple):
     text: str
     meta: dict[str, object]
     wanted_back: dict[str, object] | None
+    has_files: bool
 
 
 def messages_of(turns: list[int]) -> list[StoredMessage]:
@@ -212,18 +212,23 @@ def to_messages(messages: Iterable[StoredMessage]) -> list[ChatMessage]:
     calls_of: dict[int, list[ToolCall]] = defaultdict(list)
     for call in calls_of_messages.models(messages=replies) if replies else ():
         calls_of[call.message_id].append(call)
+    with_some = [each.pk for each in stored if each.has_files]
+    files = attachments_of(with_some) if with_some else {}
     wire: list[ChatMessage] = []
     for message in stored:
         calls = calls_of.get(message.pk, []) if message.role == "assistant" else []
-        wire += [*chat_messages(message, calls), *map(result_of, calls)]
+        sent = files.get(message.pk, [])
+        wire += [*chat_messages(message, calls, sent), *map(result_of, calls)]
     return wire
 
 
-def chat_messages(message: StoredMessage, calls: list[ToolCall]) -> list[ChatMessage]:
+def chat_messages(
+    message: StoredMessage, calls: list[ToolCall], files: list[Attachment]
+) -> list[ChatMessage]:
     """The message itself; nothing where there is nothing in it."""
     text = str(message.meta.get("wire", message.text))
     if message.role == "user":
-        return [{"role": "user", "content": with_files(text, attachments_in(message.meta))}]
+        return [{"role": "user", "content": with_files(text, files)}]
     entry: ChatMessage = {"role": "assistant", "content": text or None}
     if calls:
         entry["tool_calls"] = [function_call(call) for call in calls]
@@ -240,5 +245,7 @@ def function_call(call: ToolCall) -> dict[str, object]:
 
 def result_of(call: ToolCall) -> ChatMessage:
     nothing = "(nothing)" if call.state == ToolCall.State.DONE else NO_RESULT
-    content = with_images(call.result or nothing, call.images or [])
+    content = with_images(
+        call.result or nothing, [each["attachment"] for each in call.images or []]
+    )
     return {"role": "tool", "tool_call_id": call.call_id, "content": content}

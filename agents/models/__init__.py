@@ -9,7 +9,13 @@ from agents.models.access import (
     SigninToken,
     Tally,
 )
-from agents.models.conversation import AttachedFile, Attachment, Conversation, Event, Message
+from agents.models.conversation import (
+    Attachment,
+    Conversation,
+    Event,
+    Message,
+    attachments_of,
+)
 from agents.models.integrations import (
     ListedModel,
     ModelLesson,
@@ -26,7 +32,6 @@ from agents.models.turn import FileChange, Lane, Progress, StoredImage, ToolCall
 __all__ = [
     "AgentOwner",
     "ApiToken",
-    "AttachedFile",
     "Attachment",
     "BrowserSession",
     "Conversation",
@@ -54,4 +59,5 @@ __all__ = [
     "Turn",
     "TurnState",
     "Undo",
+    "attachments_of",
 ]

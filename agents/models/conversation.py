@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict, cast
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TypedDict
 
 from django.conf import settings
 from django.db import models
@@ -16,21 +18,6 @@ class GivenBack(TypedDict):
 
     seq: int
     text: str
-
-
-class AttachedFile(TypedDict):
-    """A file that a person has attached: the key of its Attachment, and what can be said of it.
-
-    Only what a model can be shown has a width and a height.
-    """
-
-    attachment: int
-    name: str
-    path: str  # in the agent's workspace
-    media_type: str
-    size: int  # bytes
-    width: NotRequired[int]  # pixels
-    height: NotRequired[int]
 
 
 class Conversation(models.Model):
@@ -50,9 +37,6 @@ class Conversation(models.Model):
     draft = fields.TextField(blank=True)
     draft_seq = models.PositiveBigIntegerField(default=0, db_default=0)
     given_back: models.Field[list[GivenBack], list[GivenBack]] = fields.JSONField(
-        default=list, db_default=[]
-    )
-    attached: models.Field[list[AttachedFile], list[AttachedFile]] = fields.JSONField(
         default=list, db_default=[]
     )
     seq = models.PositiveBigIntegerField(default=0)
@@ -141,6 +125,7 @@ class Message(models.Model):
     text = fields.TextField(blank=True)
     streaming = models.BooleanField(default=False)
     meta = fields.JSONField(default=dict)
+    has_files = models.BooleanField(default=False, db_default=False)  # see Attachment.messages
     # What a page calls it, which sends it again when it cannot know whether it arrived.
     sent_as = fields.CharField(max_length=64, blank=True, default="", db_default="")
     # What came with a model's reply for that model to get back, and which one it was.
@@ -168,20 +153,27 @@ class Message(models.Model):
         return f"{self.role}: {self.text[:40]}"
 
     @property
-    def attachments(self) -> list[AttachedFile]:
+    def attachments(self) -> list[Attachment]:
         """The files that a person has sent with it, in their order."""
-        return attachments_in(self.meta)
+        return attachments_of([self.pk]).get(self.pk, []) if self.has_files else []
 
 
-def attachments_in(meta: dict[str, object]) -> list[AttachedFile]:
-    return cast("list[AttachedFile]", meta.get("attachments") or [])
+def attachments_of(messages: Iterable[int]) -> dict[int, list[Attachment]]:
+    """The files of each message that has any; the data of pictures is not read."""
+    sent = Attachment.messages.through.objects.filter(message__in=messages).order_by("pk")
+    found: dict[int, list[Attachment]] = defaultdict(list)
+    for each in sent.select_related("attachment").defer("attachment__data"):
+        found[each.message_id].append(each.attachment)
+    return found
 
 
 class Attachment(models.Model):
     """A picture in a tool's result, or a file that a person has attached to a message.
 
-    The row that shows it names the key. A person's file lies in the agent's workspace at `path`;
-    `data` are the bytes of a picture as models and pages are shown it, nothing for other files.
+    A person's file lies in the agent's workspace at `path`, and stands `in_box` until the messages
+    that bring it along: several where one is sent again. `is_moving` is one that is on its way into
+    the workspace or out of it. `data` are the bytes of a picture as models and pages are shown it,
+    nothing for other files; only what a model can be shown has a width and a height.
     """
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="attachments")
@@ -191,10 +183,29 @@ class Attachment(models.Model):
     path = fields.CharField(max_length=300, blank=True, default="", db_default="")
     # SHA-256 of what was attached: nothing else is removed with it. Empty for older files.
     digest = fields.CharField(max_length=64, blank=True, default="", db_default="")
+    size = models.PositiveIntegerField(default=0, db_default=0)  # bytes
+    width = models.PositiveIntegerField(null=True, blank=True)  # pixels
+    height = models.PositiveIntegerField(null=True, blank=True)
+    in_box = models.BooleanField(default=False, db_default=False)
+    is_moving = models.BooleanField(default=False, db_default=False)
+    messages = models.ManyToManyField(Message, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["conversation"], condition=Q(in_box=True), name="attachments_in_box"
+            ),
+            models.Index(fields=["id"], condition=Q(is_moving=True), name="moving_attachments"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.media_type} {self.pk}"
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a model can be shown it, as a picture."""
+        return self.width is not None
 
 
 class Event(models.Model):

@@ -24,7 +24,7 @@ from agents.models import Message, Recording, Undo
 from agents.pools import RECORDINGS
 from agents.recordings.compaction import empty, keep_only, remove_unfinished
 from agents.recordings.store import Store, stores
-from agents.workspace import trash
+from agents.workspace import attachments, trash
 from agents.workspace.files import remove_cut_off
 
 log = logging.getLogger(__name__)
@@ -47,6 +47,7 @@ async def keep_recordings() -> None:
             for folder in await RECORDINGS.run(due_stores):
                 await RECORDINGS.run(in_own_connection, compact, folder)
             await RECORDINGS.run(in_own_connection, trash.sweep)
+            await RECORDINGS.run(in_own_connection, attachments.remove_cut_off)
             if number % HOURLY == 1:
                 await RECORDINGS.run(in_own_connection, remove_cut_off)
         except AWAY:

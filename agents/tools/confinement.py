@@ -186,12 +186,14 @@ class Workspace:
         pieces: Iterable[bytes],
         if_taken: str = "keep_both",
         replacing: Replacing = lambda folder, name: nullcontext(),
+        before: Callable[[FileName], None] = lambda name: None,
     ) -> FileName:
         """A new file in a folder, which is made if need be; gives its name.
 
         Where the name is taken that is another one, unless it is to `replace` or to `refuse`. The
         file appears whole or not at all, also when the pieces end in an exception. `replacing` is
-        entered, with the opened folder and the name, while it takes the place of another.
+        entered, with the opened folder and the name, while it takes the place of another; else
+        each name is told to `before` before it is tried.
         """
         place = f"{folder}/{name}"
         with (
@@ -200,7 +202,8 @@ class Workspace:
             new_file(parent, pieces) as new,
         ):
             if if_taken != "replace":
-                return move_to_free(parent, new, parent, name, only=if_taken == "refuse")
+                only = if_taken == "refuse"
+                return move_to_free(parent, new, parent, name, only=only, before=before)
             try:
                 return move_to_free(parent, new, parent, name, only=True)
             except NameTaken:
@@ -401,15 +404,24 @@ def move(source: int, name: FileName, folder: int, to: FileName) -> None:
 
 
 def move_to_free(
-    source: int, name: FileName, folder: int, wanted: FileName, *, only: bool = False
+    source: int,
+    name: FileName,
+    folder: int,
+    wanted: FileName,
+    *,
+    only: bool = False,
+    before: Callable[[FileName], None] = lambda name: None,
 ) -> FileName:
     """Rename to what is free: the name that is wanted, or it with a number.
+
+    Each is told to `before` before it is tried.
 
     Raises NameTaken where it is to be the name `only`.
     """
     is_folder = stat.S_ISDIR(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode)
     for number in count(1):
         free = FileName(numbered(wanted, number, is_folder=is_folder))
+        before(free)
         with suppress(FileExistsError):
             move(source, name, folder, free)
             return free

@@ -1,7 +1,5 @@
 """Files that a person attaches to a message. They land in `uploads` of the agent's workspace, and
 stand in the message box until they are sent or removed.
-
-A message names its files in `meta`. Where it is sent again, the copy names the same ones.
 """
 
 from __future__ import annotations
@@ -10,28 +8,32 @@ import hashlib
 import mimetypes
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 
 from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents import events
 from agents.actors import Actor
 from agents.errors import Conflict, DiskFull, Invalid, NotFound, Refused
 from agents.events import lock_conversation
-from agents.models import AttachedFile, Attachment, Conversation, Message
-from agents.models.conversation import attachments_in
+from agents.models import Attachment, Conversation, Message
 from agents.normalization import normalized
+from agents.statements import prepared
 from agents.tools import permissions
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import FileName, NoRoom, Workspace
 from agents.tools.images import Image, NotShown, image_of
 
-Files = Sequence[AttachedFile]
+Files = Sequence[Attachment]
 
 FOLDER = "uploads"
+CUT_OFF = timedelta(minutes=1)  # after which nobody is at work on a row any more
 MOST_FILES = 10  # in a message box
 LARGEST = 20_000_000  # bytes of a file
 LARGEST_IMAGE = 5_000_000  # bytes that models take; a larger one is a file like any other
@@ -44,141 +46,129 @@ NO_LETTERS = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 
 def take_in(
     conversation: Conversation, name: str, pieces: Iterable[bytes], by: Actor
-) -> AttachedFile:
+) -> Attachment:
     """Store a file in the workspace and put it into the message box."""
     demand_room(conversation, name)
     workspace, digest = workspace_of(conversation), hashlib.sha256()
+    row = Attachment(conversation=conversation, is_moving=True)
 
     def digested() -> Iterator[bytes]:
         for piece in bounded(pieces, least=1):
             digest.update(piece)
+            row.size += len(piece)
             yield piece
 
+    def named(name: FileName) -> None:
+        """Its row is there before the file is."""
+        row.name, row.path, row.digest = name, f"{FOLDER}/{name}", digest.hexdigest()
+        row.save()
+
     try:
-        stored = workspace.add(FOLDER, FileName(safe_name(name)), digested())
-    except NoRoom:
-        raise DiskFull(str(FULL)) from None
-    except ToolFailed as fault:
-        raise Conflict(gettext("The file cannot be stored: {fault}").format(fault=fault)) from None
-    path = f"{FOLDER}/{stored}"
-    try:
-        image = image_at(workspace, path)
-        with workspace.open(path) as file:
-            size = file.seek(0, 2)
-        kind = image.media_type if image else mimetypes.guess_type(stored)[0] or PLAIN
-        row = Attachment(
-            conversation_id=conversation.pk,
-            media_type=kind,
-            data=image.data if image else b"",
-            name=stored,
-            path=path,
-            digest=digest.hexdigest(),
-        )
-        return attach(conversation, row, size, image, name, by)
-    except BaseException:
-        workspace.remove(path)
+        workspace.add(FOLDER, FileName(safe_name(name)), digested(), before=named)
+        if image := image_at(workspace, row.path):
+            row.width, row.height, row.data = image.width, image.height, image.data
+        guessed = mimetypes.guess_type(row.name)[0] or PLAIN
+        row.media_type = image.media_type if image else guessed
+        attach(row, name, by)
+    except BaseException as fault:
+        if row.pk:
+            remove_file(row)
+        if isinstance(fault, NoRoom):
+            raise DiskFull(str(FULL)) from None
+        if isinstance(fault, ToolFailed):
+            sentence = gettext("The file cannot be stored: {fault}").format(fault=fault)
+            raise Conflict(sentence) from None
         raise
+    return row
 
 
 @transaction.atomic
-def attach(
-    conversation: Conversation,
-    row: Attachment,
-    size: int,
-    image: Image | None,
-    name: str,
-    by: Actor,
-) -> AttachedFile:
-    """The stored file gets its row; in the same transaction it stands in the message box."""
-    lock_conversation(conversation.pk)
-    demand_room(conversation, name)
+def attach(row: Attachment, name: str, by: Actor) -> None:
+    """The stored file stands in the message box."""
+    lock_conversation(row.conversation_id)
+    demand_room(row.conversation, name)
+    row.in_box, row.is_moving = True, False
     row.save()
-    attached: AttachedFile = {
-        "attachment": row.pk,
-        "name": row.name,
-        "path": row.path,
-        "media_type": row.media_type,
-        "size": size,
-    }
-    if image:
-        attached |= {"width": image.width, "height": image.height}
-    put(conversation.pk, [*attached_to(conversation.pk), attached])
-    events.record(conversation, "attachment.added", f"attachment:{row.pk}", by)
-    return attached
+    events.record(row.conversation, "attachment.added", f"attachment:{row.pk}", by)
 
 
 @transaction.atomic
 def remove(conversation: Conversation, key: int, by: Actor) -> None:
     """Out of the message box, and out of the workspace."""
     lock_conversation(conversation.pk)
-    attached = attached_to(conversation.pk)
-    gone = [each for each in attached if each["attachment"] == key]
-    if not gone:
-        if not conversation.attachments.filter(pk=key).exists():
-            raise NotFound(gettext("This file is gone."))
+    row = conversation.attachments.filter(pk=key).defer("data").first()
+    if row is None:
+        raise NotFound(gettext("This file is gone."))
+    if not row.in_box:
         raise Conflict(gettext("This file was sent already."))
-    put(conversation.pk, [each for each in attached if each["attachment"] != key])
-    forget(conversation, gone)
+    delete_unused([row])
     events.record(conversation, "attachment.removed", f"attachment:{key}", by)
 
 
-def claim(conversation: Conversation, keys: Iterable[int]) -> list[AttachedFile]:
+def claim(conversation: Conversation, keys: Iterable[int]) -> list[Attachment]:
     """Out of the message box for a message; in the caller's transaction, which stores that."""
     wanted = list(dict.fromkeys(keys))
     if not wanted:
         return []
     lock_conversation(conversation.pk)
-    attached = demand_attached(conversation, wanted)
-    put(conversation.pk, [each for key, each in attached.items() if key not in wanted])
-    return [attached[key] for key in wanted]
+    box = demand_in_box(conversation, wanted)
+    Attachment.objects.filter(pk__in=wanted).update(in_box=False)
+    return [box[key] for key in wanted]
 
 
-def demand_attached(conversation: Conversation, keys: Iterable[int]) -> dict[int, AttachedFile]:
+def demand_in_box(conversation: Conversation, keys: Iterable[int]) -> dict[int, Attachment]:
     """What stands in the message box, by its key, these among it."""
-    attached = {each["attachment"]: each for each in attached_to(conversation.pk)}
-    if missing := [key for key in keys if key not in attached]:
+    box = {each.pk: each for each in in_box(conversation)}
+    if missing := [key for key in keys if key not in box]:
         raise Conflict(
-            gettext("{conversation} was sent already, or removed.").format(
-                conversation=named(conversation, missing[0])
+            gettext("{name} was sent already, or removed.").format(
+                name=name_of(conversation, missing[0])
             )
         )
-    return attached
+    return box
 
 
-def give_back(conversation: Conversation, files: Files) -> None:
-    """Into the message box again; in the caller's transaction."""
+def send_with(message: Message, files: Files) -> None:
+    """A message brings files along, in this order; in the caller's transaction."""
     if not files:
         return
-    keys = [each["attachment"] for each in files]
-    Attachment.objects.filter(pk__in=keys).update(conversation=conversation.pk)
-    put(conversation.pk, [*files, *attached_to(conversation.pk)])
+    through = Attachment.messages.through
+    through.objects.bulk_create(through(message=message, attachment=each) for each in files)
+    message.has_files = True
+    message.save(update_fields=["has_files"])
 
 
-def forget(conversation: Conversation, files: Files) -> None:
-    """Files that no message brings along any more: their rows now, themselves after commit."""
-    if not files:
-        return
-    rows = conversation.messages.filter(meta__has_key="attachments").values_list("meta", flat=True)
-    kept = {each["attachment"] for meta in rows for each in attachments_in(meta)}
-    gone = {each["attachment"] for each in files} - kept
-    unused = Attachment.objects.filter(pk__in=gone)
-    digests = dict(unused.values_list("path", "digest"))
-    unused.delete()
-    transaction.on_commit(partial(remove_files, conversation, digests), robust=True)
+def return_to_box(conversation: Conversation, files: Files) -> None:
+    """In the caller's transaction."""
+    keys = [each.pk for each in files]
+    Attachment.objects.filter(pk__in=keys).update(conversation=conversation.pk, in_box=True)
 
 
-def remove_files(conversation: Conversation, digests: Mapping[str, str]) -> None:
-    """Those that are still what was attached: what stands there else is somebody's work."""
-    with suppress(Refused):
-        workspace = workspace_of(conversation)
-        for path, digest in digests.items():
-            with suppress(ToolFailed):
-                if hashlib.sha256(workspace.read(path, LARGEST)).hexdigest() == digest:
-                    workspace.remove(path)
+def delete_unused(files: Files) -> None:
+    """Those that no message brings along any more: out of sight now, for good after commit."""
+    rows = Attachment.objects.filter(pk__in=[each.pk for each in files], messages=None)
+    unused = list(rows.select_related("conversation").defer("data"))
+    Attachment.objects.filter(pk__in=[each.pk for each in unused]).update(
+        in_box=False, is_moving=True
+    )
+    for row in unused:
+        transaction.on_commit(partial(remove_file, row), robust=True)
 
 
-def of_messages(messages: Iterable[Message]) -> list[AttachedFile]:
-    return [each for message in messages for each in message.attachments]
+def remove_file(row: Attachment) -> None:
+    """It and its row; what stands there else than what was attached is somebody's work."""
+    with suppress(Refused, ToolFailed):
+        workspace = workspace_of(row.conversation)
+        if hashlib.sha256(workspace.read(row.path, LARGEST)).hexdigest() == row.digest:
+            workspace.remove(row.path)
+    Attachment.objects.filter(pk=row.pk).delete()
+
+
+def remove_cut_off() -> None:
+    """Files that were on their way, in or out, when a process ended."""
+    moving = Attachment.objects.filter(is_moving=True, created_at__lt=timezone.now() - CUT_OFF)
+    for row in moving.defer("data"):
+        remove_file(row)
 
 
 def workspace_of(conversation: Conversation) -> Workspace:
@@ -186,22 +176,28 @@ def workspace_of(conversation: Conversation) -> Workspace:
     return Workspace(permissions.of_conversation(conversation).folder)
 
 
-def attached_to(conversation: int) -> list[AttachedFile]:
+@prepared
+def boxed(conversation: int) -> QuerySet[Attachment]:
+    rows = Attachment.objects.filter(conversation=conversation, in_box=True)
+    return rows.order_by("pk").defer("data")
+
+
+def in_box(conversation: Conversation) -> list[Attachment]:
     """What stands in the message box now."""
-    found = Conversation.objects.filter(pk=conversation).values_list("attached", flat=True).first()
-    if found is None:
-        raise NotFound(
-            gettext("There is no conversation {conversation}.").format(conversation=conversation)
-        )
-    return list(found)
+    return list(boxed.models(conversation=conversation.pk))
 
 
-def put(conversation: int, attached: Files) -> None:
-    Conversation.objects.filter(pk=conversation).update(attached=list(attached))
+def boxes() -> QuerySet[Attachment, int]:
+    """The conversations in whose message box something stands."""
+    return Attachment.objects.filter(in_box=True).values_list("conversation", flat=True)
 
 
 def demand_room(conversation: Conversation, name: str) -> None:
-    count = len(attached_to(conversation.pk)) + 1
+    if not Conversation.objects.filter(pk=conversation.pk).exists():
+        raise NotFound(
+            gettext("There is no conversation {conversation}.").format(conversation=conversation.pk)
+        )
+    count = len(in_box(conversation)) + 1
     if count > MOST_FILES:
         raise Conflict(
             ngettext(
@@ -212,7 +208,7 @@ def demand_room(conversation: Conversation, name: str) -> None:
         )
 
 
-def named(conversation: Conversation, key: int) -> str:
+def name_of(conversation: Conversation, key: int) -> str:
     row = Attachment.objects.filter(conversation=conversation.pk, pk=key).first()
     return row.name if row and row.name else gettext("The file")
 
@@ -236,9 +232,9 @@ def image_at(workspace: Workspace, path: str) -> Image | None:
     return None
 
 
-def cannot_be_shown(file: AttachedFile) -> bool:
+def cannot_be_shown(file: Attachment) -> bool:
     """Whether it is a picture for people, and none for models."""
-    return "width" not in file and file["media_type"].startswith("image/")
+    return not file.is_shown and file.media_type.startswith("image/")
 
 
 def safe_name(wanted: str) -> str:

@@ -36,11 +36,10 @@ from agents.tools.confinement import (
     translated_errors,
 )
 from agents.tools.files import editing
-from agents.workspace.attachments import bounded
+from agents.workspace.attachments import CUT_OFF, bounded
 from agents.workspace.files import IfTaken, Place, clean_name, refusals
 
 RESTORABLE = timedelta(days=1)
-CUT_OFF = timedelta(minutes=1)  # after which nobody is at work on a row any more
 MOST_ERASED = 20  # at a time
 ITEM = FileName("item")
 IN_HOME = "deleted-files"  # a folder of the home, with one for each agent

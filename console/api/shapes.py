@@ -204,7 +204,7 @@ class MessageShape(Schema):
 
     @staticmethod
     def resolve_attachments(row: Message) -> list[ShownFile]:
-        return files_of(row.conversation, row.attachments) if row.attachments else []
+        return files_of(row.conversation, row.attachments) if row.has_files else []
 
     @staticmethod
     def resolve_alternative(row: Message) -> object:

@@ -26,7 +26,7 @@ def upload(request: HttpRequest, pk: int) -> HttpResponse:
     except Refused as refusal:
         return HttpResponse(str(refusal), TEXT, refusal.status, headers=refusal.headers)
     conversation.refresh_from_db(fields=["seq"])
-    headers = {"Planside-Seq": str(conversation.seq), "Planside-Attachment": file["attachment"]}
+    headers = {"Planside-Seq": str(conversation.seq), "Planside-Attachment": file.pk}
     return HttpResponse(note_on(file), TEXT, headers=headers)
 
 

@@ -32,6 +32,7 @@ from tests.inner import (
     safe_name,
     sees_images,
     send_edited,
+    workspace_files,
 )
 from tests.inner import agents_actions as actions
 from tests.inner import attachments_take_in as take_in
@@ -63,14 +64,14 @@ def attach(c, name="notes.txt", data=b"a note"):
 
 
 def tell_with(c, text, *files, by="alice"):
-    keys = [each["attachment"] for each in files]
+    keys = [each.pk for each in files]
     said = handle_message(c, text, by, on_screen(c), attached=keys)
     drive()
     return said
 
 
 def in_box(c):
-    return [each["name"] for each in Conversation.objects.get(pk=c.pk).attached]
+    return [each.name for each in attachments.in_box(c)]
 
 
 def uploads(c):
@@ -93,7 +94,7 @@ def test_a_file_lands_in_uploads_and_in_the_message_box(chat):
     file = attach(chat)
     assert (files_of(chat) / "uploads" / "notes.txt").read_bytes() == b"a note"
     assert in_box(chat) == ["notes.txt"]
-    assert (file["path"], file["size"], file["media_type"]) == (
+    assert (file.path, file.size, file.media_type) == (
         "uploads/notes.txt",
         6,
         "text/plain",
@@ -101,7 +102,7 @@ def test_a_file_lands_in_uploads_and_in_the_message_box(chat):
 
 
 def test_a_name_that_is_taken_gets_a_number_and_nothing_is_replaced(chat):
-    assert [attach(chat, "a.tar.gz", each)["name"] for each in (b"1", b"2", b"3")] == [
+    assert [attach(chat, "a.tar.gz", each).name for each in (b"1", b"2", b"3")] == [
         "a.tar.gz",
         "a.tar-2.gz",
         "a.tar-3.gz",
@@ -163,22 +164,22 @@ def test_a_full_disk_is_said_and_leaves_nothing_behind(chat, monkeypatch):
 
 
 def test_a_file_without_a_row_is_taken_away_again(chat, monkeypatch):
-    monkeypatch.setattr(attachments, "put", lambda *_: 1 / 0)
+    monkeypatch.setattr(attachments, "attach", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         attach(chat)
     assert uploads(chat) == []
     assert not Attachment.objects.exists()
 
 
-def test_what_a_killed_process_left_unfinished_goes_with_a_later_upload(chat):
+def test_what_a_killed_process_left_unfinished_goes_with_time(chat):
     attach(chat)
     folder = files_of(chat) / "uploads"
     old, new = folder / ".00112233aabbccdd.part", folder / ".11112233aabbccdd.part"
     for each in (old, new):
         each.write_bytes(b"half")
     os.utime(old, (time.time() - 7200,) * 2)
-    attach(chat, "b")
-    assert uploads(chat) == [new.name, "b", "notes.txt"]
+    workspace_files.remove_cut_off()
+    assert uploads(chat) == [new.name, "notes.txt"]
 
 
 def test_a_link_out_of_the_workspace_is_not_followed(chat, tmp_path_factory):
@@ -217,18 +218,18 @@ def test_the_eleventh_file_is_left_out_by_name(chat):
 
 def test_what_is_taken_out_of_the_box_is_out_of_the_workspace(chat):
     file = attach(chat)
-    remove(chat, file["attachment"], "alice")
+    remove(chat, file.pk, "alice")
     assert in_box(chat) == uploads(chat) == []
     assert not Attachment.objects.exists()
     with pytest.raises(NotFound):
-        remove(chat, file["attachment"], "alice")
+        remove(chat, file.pk, "alice")
 
 
 @pytest.mark.parametrize("size", [6, 7, LARGEST + 1])
 def test_what_stands_in_its_place_by_then_stays(chat, size):
     file = attach(chat)
     (files_of(chat) / "uploads" / "notes.txt").write_bytes(b"x" * size)
-    remove(chat, file["attachment"], "alice")
+    remove(chat, file.pk, "alice")
     assert (in_box(chat), uploads(chat)) == ([], ["notes.txt"])
 
 
@@ -239,7 +240,7 @@ def test_a_file_of_the_same_name_in_another_folder_stays(chat, tmp_path_factory)
     (folder / "uploads" / "notes.txt").write_text("mine")
     User.objects.update(is_superuser=True)
     change_agent(chat.agent_id, {"workspace": str(folder)})
-    remove(chat, file["attachment"], "alice")
+    remove(chat, file.pk, "alice")
     assert (folder / "uploads" / "notes.txt").read_text() == "mine"
 
 
@@ -304,13 +305,13 @@ def test_a_model_that_does_not_see_gets_the_name_alone(chat):
 
 def test_a_picture_that_is_too_large_for_models_is_a_file(chat):
     file = attach(chat, "big.png", PICTURE + bytes(LARGEST_IMAGE))
-    assert "width" not in file
+    assert not file.is_shown
     assert attachments.cannot_be_shown(file)
     assert not attachments.cannot_be_shown(attach(chat))
 
 
 def test_an_svg_is_no_picture(chat):
-    assert "width" not in attach(chat, "x.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>")
+    assert not attach(chat, "x.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>").is_shown
 
 
 def test_planner_and_executor_know_of_the_files_of_a_plan(own_home):
@@ -374,14 +375,14 @@ def test_a_file_goes_out_once(chat):
     file = attach(chat)
     tell_with(chat, "read it", file)
     with pytest.raises(Conflict, match=r"^notes\.txt was sent already, or removed\.$"):
-        handle_message(chat, "again", "alice", None, attached=[file["attachment"]])
+        handle_message(chat, "again", "alice", None, attached=[file.pk])
     assert Message.objects.filter(conversation=chat, role="user").count() == 1
 
 
 def test_a_refused_message_leaves_them_in_the_box(chat):
     file = attach(chat)
     with pytest.raises(Invalid):
-        handle_message(chat, "x" * 300_000, "alice", None, attached=[file["attachment"]])
+        handle_message(chat, "x" * 300_000, "alice", None, attached=[file.pk])
     assert in_box(chat) == ["notes.txt"]
 
 
@@ -401,7 +402,7 @@ def queued(c, *files):
     """A message that waits behind a reply that goes on for ever."""
     scripted(silent("I am at it"))
     handle_message(c, "go on", "alice", None)
-    keys = [each["attachment"] for each in files]
+    keys = [each.pk for each in files]
     return handle_message(c, "and this", "alice", None, attached=keys)
 
 

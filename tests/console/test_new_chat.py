@@ -65,7 +65,7 @@ TOUCHED = {
     "a pin": lambda c: pin_conversation(c, True),
     "a model": lambda c: choose_model(c, "demo/docs"),
     "gone": delete_conversation,
-    "a file": lambda c: Conversation.objects.filter(pk=c.pk).update(attached=[{"attachment": 1}]),
+    "a file": lambda c: c.attachments.create(media_type="text/plain", in_box=True),
     "somebody else's": lambda c: Conversation.objects.filter(pk=c.pk).update(owner=person("bob")),
 }
 

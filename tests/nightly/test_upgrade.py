@@ -11,7 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 from agents.errors import Conflict
 from agents.models import Conversation, Event, ToolCall, Turn
 from plans.models import Plan
-from tests.inner import attempts_of, one_migration_at_a_time, times_of_plan
+from tests.inner import attachments, attempts_of, one_migration_at_a_time, times_of_plan
 
 OLD = [("agents", "0003_tries_are_counted_in_one_place"), ("plans", "0001_initial")]
 MORNING = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
@@ -369,3 +369,36 @@ def test_the_lock_outlasts_a_limit_that_the_server_sets(monkeypatch):
     monkeypatch.setitem(connection.settings_dict["OPTIONS"], "options", limit)
     with one_migration_at_a_time():
         time.sleep(0.3)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_older_message_and_message_box_have_their_files():
+    """One stands in the box; a message has brought two along, the row of one of which is gone."""
+    try:
+        apps = migrate([("agents", "0041_folders_are_relative_to_the_home")])
+        user = apps.get_model("auth", "User").objects.create(username="alice")
+        c = apps.get_model("agents", "Conversation").objects.create(owner=user, agent_id="a")
+        rows = apps.get_model("agents", "Attachment").objects
+        keys = [rows.create(conversation=c, data=b"").pk for _ in "ab"]
+        names = ["a.txt", "b.png", "c.txt"]
+        old = [
+            {"attachment": key, "name": name, "path": f"uploads/{name}", "size": size}
+            | {"media_type": "text/plain"}
+            for size, (key, name) in enumerate(zip([*keys, keys[-1] + 9], names, strict=True), 1)
+        ]
+        c.attached = old[:1]
+        c.save()
+        old[1] |= {"width": 40, "height": 30}
+        for seq, files in enumerate([[], old[1:]]):
+            apps.get_model("agents", "Message").objects.create(
+                conversation=c, seq=seq, changed_seq=seq, meta={"attachments": files}
+            )
+    finally:
+        migrate(MigrationExecutor(connection).loader.graph.leaf_nodes())
+    chat = Conversation.objects.get()
+    assert [(each.pk, each.size) for each in attachments.in_box(chat)] == [(keys[0], 1)]
+    first, second = chat.messages.order_by("seq")
+    assert (first.has_files, first.attachments) == (False, [])
+    found = [(each.pk, each.size, each.width, each.in_box) for each in second.attachments]
+    assert found == [(keys[1], 2, 40, False), (keys[1] + 9, 3, None, False)]
+    assert second.attachments[1].path == "uploads/c.txt"

@@ -125,8 +125,8 @@ def things_of(name, secret):
         turn=said.turn_id,
         undo=undone.pk,
         call=made.pk,
-        attachment=attached["attachment"],
-        path=attached["path"],
+        attachment=attached.pk,
+        path=attached.path,
         attempt_id=Attempt.objects.filter(subtask__plan=plan).first().pk,
         child=Conversation.objects.get(parent_call__isnull=False, owner=user).pk,
         child_plan=Plan.objects.get(
