@@ -22,7 +22,7 @@ from agents.recordings.scan import LARGEST, read_plain
 from agents.recordings.store import BLOB, Oid, Store, StoreBroken, oid_of
 from agents.recordings.windows import Origin
 from agents.tools.base import ToolFailed
-from agents.tools.confinement import NEW_FILE, Workspace
+from agents.tools.confinement import NEW_FILE, FileName, Workspace
 
 
 class Fate(StrEnum):
@@ -146,7 +146,8 @@ def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | 
 
     Raises OSError, ValueError or ToolFailed where that cannot be read, or is a pipe or the like.
     """
-    *folders, name = path_bytes(path).split(b"/")
+    *folders, last = names_in(path)
+    name = os.fsencode(last)
     try:
         with opened(root, folders) as handle:
             status = os.stat(name, dir_fd=handle, follow_symlinks=False)
@@ -162,20 +163,24 @@ def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | 
     return Version(status.st_mode, oid.hex(), len(content)), status.st_mtime_ns
 
 
+def names_in(path: str) -> list[FileName]:
+    """Raises ToolFailed for a path that would lead elsewhere."""
+    return [FileName(os.fsdecode(each)) for each in path_bytes(path).split(b"/")]
+
+
 @contextmanager
-def opened(root: Path, folders: list[bytes], make: bool = False) -> Iterator[int]:
+def opened(root: Path, folders: list[FileName], make: bool = False) -> Iterator[int]:
     """The handle of a folder below the root, through no link. Raises FileNotFoundError where it, or
     a part of the way, is not there, and ToolFailed for what is no folder."""
-    parts = tuple(os.fsdecode(each) for each in folders)
     if root.resolve() != root:
         raise ToolFailed("A link has taken the place of the folder.")
     if not make:
         inside = root
-        for part in parts:
+        for part in folders:
             inside = inside / part
             if not stat.S_ISDIR(inside.lstat().st_mode):
                 raise FileNotFoundError
-    with Workspace(root).folder(parts, "/".join(parts) or ".", make) as handle:
+    with Workspace(root).folder(tuple(folders), "/".join(folders) or ".", make) as handle:
         yield handle
 
 
@@ -201,7 +206,7 @@ def steps_for(
 
 
 def mode_now(root: Path, folder: str) -> int | None:
-    with suppress(OSError, ToolFailed), opened(root, path_bytes(folder).split(b"/")) as handle:
+    with suppress(OSError, ToolFailed), opened(root, names_in(folder)) as handle:
         return os.fstat(handle).st_mode
     return None
 
@@ -259,16 +264,16 @@ def carry_out(root: Path, store: Store, steps: Iterable[Step], name: str) -> lis
     for number, step in enumerate(steps):
         temporary = f".{hashlib.sha256(f'{name} {number}'.encode()).hexdigest()[:16]}.tmp"
         try:
-            if not done(root, store, step, temporary.encode()):
+            if not done(root, store, step, FileName(temporary)):
                 kept.append(step.path)
         except (OSError, ValueError, ToolFailed, StoreBroken):
             kept.append(step.path)
     return kept
 
 
-def done(root: Path, store: Store, step: Step, temporary: bytes) -> bool:
+def done(root: Path, store: Store, step: Step, temporary: FileName) -> bool:
     """Whether the file is as it is to be, by this or an earlier try."""
-    *folders, name = path_bytes(step.path).split(b"/")
+    *folders, name = names_in(step.path)
     with suppress(OSError, ToolFailed), opened(root, folders) as handle:
         os.unlink(temporary, dir_fd=handle)  # of a try that was cut off
     content = store.read(step.to.entry.oid) if step.to else b""
@@ -293,7 +298,7 @@ def done(root: Path, store: Store, step: Step, temporary: bytes) -> bool:
     return True
 
 
-def put(handle: int, name: bytes, temporary: bytes, to: Version, content: bytes) -> None:
+def put(handle: int, name: FileName, temporary: FileName, to: Version, content: bytes) -> None:
     """A file or link, whole or not at all."""
     try:
         if to.is_link:
@@ -317,13 +322,13 @@ def tidy(root: Path, step: Step) -> None:
     """Folders that came with a file go with it, if nothing else is in them."""
     if step.to is None:
         for folder, _ in reversed(step.folders):
-            *above, name = path_bytes(folder).split(b"/")
+            *above, name = names_in(folder)
             with suppress(OSError, ToolFailed), opened(root, above) as handle:
                 os.rmdir(name, dir_fd=handle)
 
 
 def set_mode(root: Path, folder: str, mode: int) -> None:
-    with suppress(OSError, ToolFailed), opened(root, path_bytes(folder).split(b"/")) as handle:
+    with suppress(OSError, ToolFailed), opened(root, names_in(folder)) as handle:
         os.fchmod(handle, stat.S_IMODE(mode))
 
 

@@ -268,7 +268,7 @@ class Workspace:
                     if time.monotonic() > until:
                         return
                     if UNFINISHED.fullmatch(name):
-                        remove_abandoned(handle, name)
+                        remove_abandoned(handle, FileName(name))
                         continue
                     try:
                         status = os.stat(name, dir_fd=handle, follow_symlinks=False)
@@ -286,14 +286,23 @@ class Workspace:
                     )
                 folders[:] = sorted(set(inner) - IGNORED) if len(within) < DEEPEST else []
 
+    def entry_parts(self, path: str) -> Parts:
+        """As `locate`, without following a link that the path ends in."""
+        above, _, name = path.rstrip("/").rpartition("/")
+        if name == TRASH:
+            raise NotAName(name)
+        return (*self.locate(above), FileName(name))
+
     @contextmanager
-    def parent_of(self, path: str, make: bool = False) -> Iterator[tuple[int, str]]:
+    def parent_of(
+        self, path: str, *, make: bool = False, follow: bool = True
+    ) -> Iterator[tuple[int, FileName]]:
         """The folder that holds what is at the path, opened, and its name in there."""
-        parts = self.locate(path)
+        parts = self.locate(path) if follow else self.entry_parts(path)
         if not parts:
             raise ToolFailed("The workspace itself is a folder; name a file in it.")
         with self.folder(parts[:-1], path, make) as handle, translated_errors(path):
-            yield handle, parts[-1]
+            yield handle, FileName(parts[-1])
 
     @contextmanager
     def folder(self, parts: Parts, path: str, make: bool = False) -> Iterator[int]:
@@ -346,11 +355,11 @@ class Workspace:
 def opened_folder(root: Path, parts: Parts, mode: int | None = None) -> Iterator[int]:
     """A folder below another, each opened from the one above it and never through a link.
 
-    With a `mode` those that are missing are made. Raises OSError.
+    With a `mode` those that are missing are made. Raises OSError, and NotAName for a part.
     """
     handle = os.open(root.resolve(), FOLDER)
     try:
-        for part in parts:
+        for part in map(FileName, parts):
             if mode is not None:
                 with suppress(FileExistsError):
                     os.mkdir(part, dir_fd=handle)
@@ -438,7 +447,7 @@ def numbered(name: str, number: int, *, is_folder: bool = False) -> str:
     return name if number == 1 else f"{stem}-{number}{dot}{ending}"
 
 
-def remove_abandoned(folder: int, name: str) -> None:
+def remove_abandoned(folder: int, name: FileName) -> None:
     with suppress(OSError):
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if status.st_mtime < time.time() - ABANDONED_AFTER:

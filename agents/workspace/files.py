@@ -29,7 +29,6 @@ from agents.tools.base import ToolFailed
 from agents.tools.confinement import (
     TRASH,
     UNFINISHED,
-    FileName,
     NameTaken,
     NoRoom,
     NotAName,
@@ -105,7 +104,7 @@ class Files(Workspace):
         return Item(shown, kind_of(status.st_mode), status.st_size, status.st_mtime, shown == path)
 
     def item(self, path: str) -> Item:
-        with self.entry(path) as (folder, name):
+        with self.parent_of(path, follow=False) as (folder, name):
             os.stat(name, dir_fd=folder, follow_symlinks=False)
             found = self.item_in(folder, self.entry_parts(path)[:-1], name)
         if found is None:
@@ -139,23 +138,12 @@ class Files(Workspace):
         size = 0 if stat.S_ISDIR(status.st_mode) else status.st_size
         return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{size:x}"
 
-    def entry_parts(self, path: str) -> tuple[str, ...]:
-        """As `locate`, without following a link that the path ends in."""
-        above, _, name = path.rstrip("/").rpartition("/")
-        if name == TRASH:
-            raise NotAName(name)
-        return (*self.locate(above), FileName(name))
-
-    @contextmanager
-    def entry(self, path: str) -> Iterator[tuple[int, FileName]]:
-        """The folder that holds the entry, opened, and its name in there."""
-        *above, name = self.entry_parts(path)
-        with self.folder(tuple(above), path) as handle, translated_errors(path):
-            yield handle, FileName(name)
-
     def rename(self, path: str, to: str) -> None:
         """To a name that is free; nothing is replaced."""
-        with self.entry(path) as (old_folder, old), self.entry(to) as (new_folder, new):
+        with (
+            self.parent_of(path, follow=False) as (old_folder, old),
+            self.parent_of(to, follow=False) as (new_folder, new),
+        ):
             if self.entry_parts(path) != self.entry_parts(to):
                 move_to_free(old_folder, old, new_folder, new, only=True)
                 os.fsync(new_folder)
@@ -275,7 +263,7 @@ def rename(place: Place, path: str, to: str) -> str:
 def demand_inside(files: Files, to: str) -> None:
     """Raises NotFound for a new path whose folder is not there, or not within the workspace."""
     try:
-        with files.entry(to):
+        with files.parent_of(to, follow=False):
             pass
     except ToolFailed:
         sentence = gettext("{path} cannot be its new place: there is no such folder here.")

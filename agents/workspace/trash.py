@@ -52,7 +52,7 @@ def delete(place: Place, path: str) -> Trashed:
     """Take a file, link or folder out of the workspace. Raises Conflict for a mount in it."""
     place.check_writable()
     files = place.files
-    with refusals(path), editing(files), files.entry(path) as (folder, name):
+    with refusals(path), editing(files), files.parent_of(path, follow=False) as (folder, name):
         os.stat(name, dir_fd=folder, follow_symlinks=False)
         with settled(new_row(place, "/".join(files.entry_parts(path)))) as row:
             put_away(row, lambda trash: os.rename(name, ITEM, src_dir_fd=folder, dst_dir_fd=trash))

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from agents.errors import Invalid
-from tests.inner import FileName, NotAName, move_to_free, place_of, store, trash
+from tests.inner import FileName, NotAName, Store, move_to_free, place_of, restore, store, trash
 from tests.security.hostile_names import LEAD_ELSEWHERE, NOTHING_LEFT, ONE_COMPONENT
 from tests.world import conversation, files_of, person, signed_in
 
@@ -151,3 +151,13 @@ def test_a_number_never_makes_a_name_longer_than_a_disk_takes(tmp_path):
             move_to_free(folder, FileName("b"), folder, longest)
     finally:
         os.close(folder)
+
+
+@pytest.mark.parametrize("path", ["../secret.txt", "sub/../../secret.txt", "/etc/passwd", "sub//x"])
+def test_a_list_of_files_to_be_put_back_leads_nowhere_else(folder, own_home, path):
+    """The lists lie in the home, where whoever writes them could write the file itself; still."""
+    now, _ = restore.found(folder.parent, "secret.txt")
+    step = restore.Step(path, now, None, [])
+    with Store.of(folder) as store:
+        assert restore.carry_out(folder.resolve(), store, [step], "undo 1") == [path]
+    assert (folder.parent / "secret.txt").read_text() == "secret"
