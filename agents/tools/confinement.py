@@ -47,7 +47,6 @@ REASONS = {
     errno.ENXIO: "is not an ordinary file",
 }
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 LONGEST_NAME = 255  # bytes, of any common file system
 
 Parts = tuple[str, ...]
@@ -63,6 +62,22 @@ class NoRoom(ToolFailed):
     """The disk is full."""
 
 
+class ReadOnly(ToolFailed):
+    """The disk, or the file, takes no changes."""
+
+
+class OtherDisk(ToolFailed):
+    """What is to be moved, and where to, are on two disks, or one is mounted there."""
+
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+REFUSALS: dict[int, type[ToolFailed]] = {
+    **dict.fromkeys(NO_ROOM, NoRoom),
+    **dict.fromkeys((errno.EROFS, errno.EPERM), ReadOnly),
+    **dict.fromkeys((errno.EXDEV, errno.EBUSY), OtherDisk),
+}
+
+
 class NameTaken(ToolFailed):
     """Something of this name is there already."""
 
@@ -74,8 +89,8 @@ class NameTaken(ToolFailed):
 class NotAName(ToolFailed):
     """It is no single component of a path, so it could lead out of an opened folder."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"{display_path(name)} is not the name of a file.")
+    def __init__(self, name: str, why: str = "is not the name of a file") -> None:
+        super().__init__(f"{display_path(name)} {why}.")
         self.name = name
 
 
@@ -95,7 +110,7 @@ class FileName(str):
         except UnicodeEncodeError:  # half a character
             raise NotAName(name) from None
         if is_too_long:
-            raise NotAName(name)
+            raise NotAName(name, "is too long for a name")
         return super().__new__(cls, name)
 
 
@@ -461,7 +476,7 @@ def translated_errors(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         reason = REASONS.get(error.errno or 0) or f"failed: {os.strerror(error.errno or 0)}"
-        refusal = NoRoom if error.errno in NO_ROOM else ToolFailed
+        refusal = REFUSALS.get(error.errno or 0, ToolFailed)
         raise refusal(f"{display_path(path)} {reason}.") from None
 
 

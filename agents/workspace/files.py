@@ -32,6 +32,8 @@ from agents.tools.confinement import (
     NameTaken,
     NoRoom,
     NotAName,
+    OtherDisk,
+    ReadOnly,
     Workspace,
     display_path,
     move_to_free,
@@ -224,6 +226,12 @@ def refusals(path: str) -> Iterator[None]:
         yield
     except NoRoom:
         raise DiskFull(str(FULL)) from None
+    except ReadOnly:
+        sentence = gettext("{path} cannot be changed: its disk, or the file, may only be read.")
+        raise Forbidden(sentence.format(path=display_path(path))) from None
+    except OtherDisk:
+        sentence = gettext("{path} lies on another disk, so it cannot be moved from here.")
+        raise Conflict(sentence.format(path=display_path(path))) from None
     except NameTaken as taken:
         raise Conflict(gettext("{name} is there already.").format(name=taken.name)) from None
     except NotAName as fault:

@@ -30,7 +30,6 @@ from agents.tools.confinement import (
     FileName,
     NameTaken,
     Workspace,
-    display_path,
     move_to_free,
     opened_folder,
     translated_errors,
@@ -44,12 +43,11 @@ MOST_ERASED = 20  # at a time
 ITEM = FileName("item")
 IN_HOME = "deleted-files"  # a folder of the home, with one for each agent
 IGNORES_ALL = FileName(".gitignore")
-ELSEWHERE = (errno.EXDEV, errno.EBUSY)  # on another disk, or where one is mounted
 NO_LINKS = (errno.EPERM, errno.EMLINK, errno.ENOTSUP)  # or none to a file of somebody else
 
 
 def delete(place: Place, path: str) -> Trashed:
-    """Take a file, link or folder out of the workspace. Raises Conflict for a mount in it."""
+    """Take a file, link or folder out of the workspace. Raises Conflict on a mount in it."""
     place.check_writable()
     files = place.files
     with refusals(path), editing(files), files.parent_of(path, follow=False) as (folder, name):
@@ -111,8 +109,7 @@ def restore(place: Place, key: str) -> tuple[str, Trashed | None]:
             with keeping(place, path, folder, name) as other:
                 os.replace(ITEM, name, src_dir_fd=trash, dst_dir_fd=folder)
         else:
-            with one_disk(row):
-                name = move_to_free(trash, ITEM, folder, name)
+            name = move_to_free(trash, ITEM, folder, name)
         os.fsync(folder)
     return "/".join((*above, name)), other
 
@@ -265,24 +262,13 @@ def put_away(row: Trashed, act: Callable[[int], None]) -> None:
         with opened(row, make=True) as trash:
             act(trash)
     except OSError as error:
-        if error.errno not in ELSEWHERE:
+        if error.errno != errno.EXDEV:
             raise
         erase(row)
         row.is_beside = True
         row.save()
-        with one_disk(row), opened(row, make=True) as trash:
+        with opened(row, make=True) as trash:
             act(trash)
-
-
-@contextmanager
-def one_disk(row: Trashed) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in ELSEWHERE:
-            raise
-        sentence = gettext("{path} and the trash are on different disks. Move it yourself.")
-        raise Conflict(sentence.format(path=display_path(row.path))) from None
 
 
 def erase(row: Trashed) -> None:

@@ -51,6 +51,7 @@ def sign_out(tab):
 def come_back(tab, site):
     """Signed in elsewhere by a link, the person looks at the sign-in page again."""
     expect(tab.page.get_by_role("heading", name="Sign in to Planside")).to_have_count(1)
+    tab.page.wait_for_load_state()  # its script hears that it is looked at
     sign_in(tab, site)
     tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 

@@ -291,7 +291,7 @@ def test_what_lies_on_a_disk_of_its_own_stays_there(alice, folder, home, monkeyp
     refused = alice.delete(f"{BASE}?path=mounted")
     assert (refused.status_code, refused.json()["detail"]) == (
         409,
-        "mounted and the trash are on different disks. Move it yourself.",
+        "mounted lies on another disk, so it cannot be moved from here.",
     )
     assert inside(folder) == ["mounted"]
     assert inside(home / "deleted-files" / "alice-writer") == [] and not Trashed.objects.exists()
