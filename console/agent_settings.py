@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 from pydantic import JsonValue
 
 from agents.config.json_text import display_json
 from agents.config.schema import AgentFile
 from agents.normalization import slug
+from agents.tools.confinement import TRASH
+from agents.workspace.trash import lies_elsewhere
 from console.setting_values import (
     listed,
     minutes,
@@ -87,7 +89,12 @@ class Setting:
         words = dict(self.choices).get(shown, shown)
         if self.emptied and not shown:
             return str(self.emptied)
-        return str(self.said).format(words)
+        said = str(self.said).format(words)
+        if self.key == "workspace" and lies_elsewhere(shown):
+            said += " " + gettext(
+                "It is on another disk: what is deleted there is kept in its {folder} for a day."
+            ).format(folder=TRASH)
+        return said
 
 
 NO_LIMIT = gettext_lazy("No limit")

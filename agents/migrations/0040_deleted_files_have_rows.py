@@ -28,7 +28,7 @@ def fill(apps, schema_editor):
                 state="kept",
                 at=at,
             )
-        except (OSError, ValueError, KeyError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError):
             continue  # it was cut off before anything was moved, or is erased as what no row names
         if row.person_id in people:
             row.save(using=alias)

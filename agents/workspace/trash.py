@@ -235,6 +235,14 @@ def discard(row: Trashed) -> None:
 # On the disk
 
 
+def lies_elsewhere(workspace: str) -> bool:
+    """Whether a workspace is on another disk than the home, and so has a trash of its own."""
+    with suppress(OSError):
+        root = Path(workspace).expanduser()
+        return root.stat().st_dev != Path(settings.PLANSIDE_HOME).stat().st_dev
+    return False
+
+
 def trash_of(row: Trashed) -> tuple[Path, tuple[str, ...]]:
     """A folder, and below it the way to the trash that it lies in."""
     if row.is_beside:

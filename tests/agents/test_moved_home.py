@@ -52,10 +52,9 @@ def as_before(home, now):
         root.parent.rename(root.parent.with_name(hashlib.sha256(folder.encode()).hexdigest()[:24]))
 
 
-def upgrade():
-    module = import_module("agents.migrations.0041_folders_are_relative_to_the_home")
+def upgrade(migration="0041_folders_are_relative_to_the_home"):
     with connection.schema_editor() as editor:
-        module.fill(apps, editor)
+        import_module(f"agents.migrations.{migration}").fill(apps, editor)
 
 
 def check(chat, home):
@@ -104,3 +103,28 @@ def test_what_was_recorded_before_and_after_a_move_is_one_store_again(chat, home
     Undo.objects.create(conversation=chat, root=earlier, finished_at=timezone.now())
     upgrade()
     check(chat, home)
+
+
+def test_what_was_deleted_before_there_were_rows_is_restored(chat, home):
+    """Each lay in a folder of its own, with a record; one was cut off, and one is somebody's who is gone."""
+    (row,) = Trashed.objects.all()
+    facts = {"agent": chat.agent_id, "path": "b.txt", "is_folder": False, "was_replaced": False}
+    facts |= {
+        "key": row.key,
+        "person": row.person_id,
+        "root": f"/old/workspaces/{chat.agent_id}/files",
+    }
+    kept = home / "deleted-files" / chat.agent_id / row.key
+    for name, record in (
+        (row.key, facts),
+        ("0" * 16, None),
+        ("1" * 16, {**facts, "person": 10_000}),
+    ):
+        folder = kept.with_name(name)
+        folder.mkdir(exist_ok=True)
+        (folder / "record.json").write_text(json.dumps(record)[: None if record else 3])
+    row.delete()
+    upgrade("0040_deleted_files_have_rows")
+    upgrade()
+    assert trash.restore(place_in(chat), facts["key"]) == ("b.txt", None)
+    assert not kept.exists() and not Trashed.objects.exists()

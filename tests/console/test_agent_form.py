@@ -213,6 +213,16 @@ def test_only_an_admins_agent_gets_at_the_server_and_others_see_no_such_fields(c
         assert "only an admin" in html(response)
 
 
+def test_a_folder_on_another_disk_is_said_to_keep_what_is_deleted(
+    alice, writer, tmp_path, monkeypatch
+):
+    trash = "what is deleted there is kept in its .planside-trash"
+    assert trash not in html(save(alice, writer, "workspace", str(tmp_path)))
+    monkeypatch.setattr("console.agent_settings.lies_elsewhere", bool)
+    assert trash in html(save(alice, writer, "workspace", "/usr/share"))
+    assert trash not in html(save(alice, writer, "workspace", ""))
+
+
 def test_nobody_edits_an_agent_of_somebody_else(client, writer):
     client.force_login(person("bob"))
     was = field_of(SETTINGS["name"], read_agent(writer), ()).was
