@@ -49,9 +49,14 @@ class Pool:
                 raise asyncio.CancelledError
             return work(*args, **kwargs)
 
+        def leave(done: asyncio.Future[R]) -> None:
+            place.release()
+            if given_up.is_set() and not done.cancelled():
+                done.exception()  # nobody asks for it any more, and asyncio would say so
+
         await place.acquire()
         future = loop.run_in_executor(self.threads, copy_context().run, begin)
-        future.add_done_callback(lambda _: place.release())
+        future.add_done_callback(leave)
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:

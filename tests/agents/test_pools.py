@@ -1,6 +1,7 @@
 """Slow work on threads: nobody waits for what another person has begun (rule R35)."""
 
 import asyncio
+import gc
 import threading
 from contextlib import asynccontextmanager
 
@@ -81,3 +82,17 @@ async def test_nothing_is_kept_of_a_person_whose_work_is_done():
     pool = Pool("one", 1, 1)
     assert await done_for(ALICE, pool) == "done"
     assert not pool.places
+
+
+async def test_work_that_is_given_up_before_it_begins_is_not_spoken_of(caplog):
+    """asyncio speaks of every exception that nobody has asked for, once its future is gone."""
+    pool = Pool("one", 1, 2)
+    async with busy(pool, 1) as (_, _):
+        waits = asyncio.ensure_future(pool.run(lambda: "never"))
+        await asyncio.sleep(0)
+        waits.cancel()
+        await asyncio.wait([waits])
+    del waits
+    assert await done_for(BOB, pool) == "done"
+    gc.collect()
+    assert not caplog.records
