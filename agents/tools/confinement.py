@@ -66,6 +66,10 @@ class ReadOnly(ToolFailed):
     """The disk, or the file, takes no changes."""
 
 
+class NoFolder(ToolFailed):
+    """A part of the path is a file, or a link."""
+
+
 class OtherDisk(ToolFailed):
     """What is to be moved, and where to, are on two disks, or one is mounted there."""
 
@@ -74,6 +78,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 REFUSALS: dict[int, type[ToolFailed]] = {
     **dict.fromkeys(NO_ROOM, NoRoom),
     **dict.fromkeys((errno.EROFS, errno.EPERM), ReadOnly),
+    **dict.fromkeys((errno.ENOTDIR, errno.ELOOP), NoFolder),
     **dict.fromkeys((errno.EXDEV, errno.EBUSY), OtherDisk),
 }
 
@@ -421,6 +426,7 @@ def move(source: int, name: FileName, folder: int, to: FileName) -> None:
         if (error := ctypes.get_errno()) not in (errno.EINVAL, errno.ENOSYS):
             raise OSError(error, os.strerror(error))
     if stat.S_ISDIR(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode):
+        os.mkdir(to, 0o700, dir_fd=folder)
         os.rename(name, to, src_dir_fd=source, dst_dir_fd=folder)
     else:
         os.link(name, to, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)

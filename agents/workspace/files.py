@@ -30,6 +30,7 @@ from agents.tools.confinement import (
     TRASH,
     UNFINISHED,
     NameTaken,
+    NoFolder,
     NoRoom,
     NotAName,
     OtherDisk,
@@ -229,6 +230,9 @@ def refusals(path: str) -> Iterator[None]:
     except ReadOnly:
         sentence = gettext("{path} cannot be changed: its disk, or the file, may only be read.")
         raise Forbidden(sentence.format(path=display_path(path))) from None
+    except NoFolder:
+        sentence = gettext("{path} cannot be used: a part of it is a file, or a link.")
+        raise NotFound(sentence.format(path=display_path(path))) from None
     except OtherDisk:
         sentence = gettext("{path} lies on another disk, so it cannot be moved from here.")
         raise Conflict(sentence.format(path=display_path(path))) from None
