@@ -122,6 +122,7 @@ const PLACES = [
   [/^(agent|provider|source|account|people)-/, (card) => card],
   [/^plans-found$/, (list) => list],
   [/^(file|approvals)$/, (part) => part],
+  [/^files-panel$/, (panel) => panel.querySelector("#file-tree [tabindex='0']") ?? byId("files-find")],
   [/^(main|side)$/, () => byId("main")],
 ];
 
