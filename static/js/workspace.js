@@ -1,6 +1,7 @@
 // The panel of the agent's files. The server draws it: a folder when it is opened, a file when it is
 // chosen, and both again when they have changed, by whomever.
-import { areFilesOpen, byId, gettext, isDrawerOpen, offCanvas, on } from "./dom.js";
+import { brings, dropped } from "./attachments.js";
+import { areFilesOpen, atStart, byId, gettext, isDrawerOpen, offCanvas, on } from "./dom.js";
 import { LOST, headers, inTurn, poll, sayUntilReached, signedOut, swap } from "./requests.js";
 import { isAdrift } from "./swaps.js";
 
@@ -19,7 +20,7 @@ const rowOf = (path) => list().querySelector(`[data-path="${CSS.escape(path)}"]`
 const shown = () => byId("file-view").querySelector(".file-view-head")?.dataset;
 const addressOf = (part, query) => `${panel().dataset.url}${part}?${new URLSearchParams(query)}`;
 const isReadOnly = () => !tree() || "readOnly" in panel().dataset;
-const isOurs = ({ request }) => tree() && request.action.startsWith(panel().dataset.url);
+const isOurs = ({ request }, part = "") => tree() && request.action.startsWith(panel().dataset.url + part);
 
 const say = (sentence) => (byId("files-alert").textContent = sentence);
 
@@ -30,17 +31,11 @@ function sayToo(sentence) {
 }
 
 let opener = null;
-let hasBegun = false;
 
 /** With each panel: one that was refused is replaced. */
 export function begin() {
   htmx.process(panel());
   if (tree()) settle();
-  if (hasBegun) return;
-  hasBegun = true;
-  const lookIfSeen = () => areFilesOpen() && !document.hidden && tree() && !underWay && look();
-  setInterval(lookIfSeen, EVERY);
-  document.addEventListener("visibilitychange", lookIfSeen);
 }
 
 export function open() {
@@ -87,7 +82,7 @@ async function look({ isAsked = false } = {}) {
     askedAt.set(each, looks);
     const { path = "" } = each.previousElementSibling?.dataset ?? {};
     const { stamp = "" } = each.firstElementChild?.dataset ?? {};
-    return Object.entries({ folder: path, stamp, most: each.children.length });
+    return Object.entries({ folder: path, stamp, most: each.querySelectorAll(":scope > [id^=at-]").length });
   });
   const { path, stamp } = shown() ?? {};
   const as = byId("file-view").querySelector(":checked")?.value ?? "";
@@ -104,7 +99,10 @@ async function look({ isAsked = false } = {}) {
   }
 }
 
-const isFile = ({ request }) => request.action.startsWith(`${panel().dataset.url}file`);
+const lookIfSeen = () => areFilesOpen() && !document.hidden && tree() && !underWay && look();
+atStart(() => setInterval(lookIfSeen, EVERY));
+document.addEventListener("visibilitychange", lookIfSeen);
+
 /** The last file that was asked for. */
 let asked = null;
 
@@ -112,11 +110,10 @@ document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
   if (!isOurs(ctx)) return;
   looks += 1;
   say("");
-  if (isFile(ctx)) asked = ctx;
+  if (isOurs(ctx, "file")) asked = ctx;
 });
 document.addEventListener("htmx:before:response", (event) => {
-  const { ctx } = event.detail;
-  if (isOurs(ctx) && isFile(ctx) && ctx !== asked) event.preventDefault();
+  if (isOurs(event.detail.ctx, "file") && event.detail.ctx !== asked) event.preventDefault();
 });
 document.addEventListener("htmx:finally:request", async ({ detail: { ctx } }) => {
   if (!isOurs(ctx)) return;
@@ -143,7 +140,7 @@ async function lookAfter(isDone) {
   const row = isDone && here && (await reveal(here));
   if (!row) return;
   stopAt(row);
-  if (isAdrift()) row.focus();
+  if (isAdrift()) (row.checkVisibility() ? row : byId("file-view")).focus();
   else row.scrollIntoView({ block: "nearest" });
 }
 
@@ -158,7 +155,6 @@ function settle() {
   const row = shown() && rowOf(shown().path);
   if (row) row.ariaCurrent = "true";
   if (!rowOf(byId("folder-acts").querySelector("button").value)) offer(null);
-  goOn();
 }
 
 // The tree
@@ -191,7 +187,8 @@ function unfold(row) {
 function fold(row) {
   row.parentElement.open = false;
   row.nextElementSibling.replaceChildren();
-  if (!stop?.isConnected) stopAt(row);
+  if (!stop.isConnected) stopAt(row);
+  look(); // what was asked for it before would fill it
 }
 
 /** The row of a file, once what is around it is unfolded. */
@@ -302,40 +299,26 @@ document.addEventListener("keydown", (event) => {
   const isInside = panel().contains(event.target) || event.target === document.body;
   if (!isInside || document.querySelector("dialog[open]")) return;
   event.preventDefault();
-  if (event.target.id === "files-find" && event.target.value) endSearch(event.target);
+  const { id, value } = event.target;
+  if (id === "files-find" && value) {
+    event.target.value = "";
+    htmx.trigger(event.target, "again");
+  }
   else if (offCanvas.matches && byId("file-view")?.checkVisibility()) leave();
   else close();
 });
 
 // Finding
 
-/** The key that was pressed in the field, until what is typed there is found. */
-let pressed = "";
-
-on("input", "#files-find", () => (pressed = ""));
-on("keydown", "#files-find", (_field, event) => {
-  if (!["ArrowDown", "Enter"].includes(event.key) || event.isComposing) return;
-  event.preventDefault();
-  pressed = event.key;
-  goOn();
+on("keydown", "#files-find", async (field, { key, isComposing }) => {
+  if (!["ArrowDown", "Enter"].includes(key) || isComposing) return;
+  const words = field.value;
+  const search = () => htmx.ajax("GET", addressOf("rows", { q: words }), { source: list(), swap: "none" });
+  if (found().dataset.words !== words.trim()) await search(); // what was typed before is not meant
+  if (field.value !== words || document.activeElement !== field) return;
+  if (key === "ArrowDown") goTo(rows()[0]);
+  else if (words.trim()) rows()[0]?.click();
 });
-
-function goOn() {
-  const field = byId("files-find");
-  const [words, first] = [field.value.trim(), rows()[0]];
-  if (!pressed || found().dataset.words !== words) return;
-  if (document.activeElement === field && pressed === "ArrowDown") goTo(first);
-  else if (document.activeElement === field && words) first?.click();
-  pressed = "";
-}
-
-function endSearch(field) {
-  field.value = "";
-  field.dispatchEvent(new Event("input", { bubbles: true }));
-  found().replaceChildren();
-  found().dataset.words = "";
-  settle();
-}
 
 // Renaming and deleting
 
@@ -381,23 +364,18 @@ async function uploadOne(file, folder, ifTaken = "refuse") {
   const text = await answer.text();
   if (text.includes("<hx-partial")) await swap(text);
   else sayToo(text && answer.status < 500 ? text : gettext("This could not be done. Try again in a few seconds."));
-  const choice = answer.status === 409 && (await chosen(byId("files-taken").lastElementChild));
+  const choice = text.includes("data-if-taken") && (await new Promise((resolve) => (choose = resolve)));
   if (choice) return uploadOne(file, folder, choice);
   await lookAfter(answer.ok);
 }
 
-async function chosen(note) {
-  if (!note) return "";
-  const choice = await new Promise((resolve) => {
-    note.addEventListener("click", ({ target }) => {
-      const button = target.closest("[data-if-taken]");
-      if (button) resolve(button.dataset.ifTaken);
-    });
-  });
-  note.remove();
-  return choice;
-}
+/** Ends the question that stands there. */
+let choose = null;
 
+on("click", "[data-if-taken]", (button) => {
+  button.closest(".files-taken").remove();
+  choose(button.dataset.ifTaken);
+});
 on("click", "[data-upload-files]", () => byId("files-to-upload").click());
 on("change", "#files-to-upload", (field) => {
   upload([...field.files], folderAt(stop)?.dataset.path ?? "");
@@ -422,7 +400,7 @@ function endDrop() {
 on("dragenter", "#files-panel", (_panel, event) => event.stopPropagation());
 on("dragleave", "#files-panel", (_panel, { relatedTarget }) => panel().contains(relatedTarget) || endDrop());
 on("dragover", "#files-panel", (_panel, event) => {
-  if (!event.dataTransfer?.types.includes("Files")) return;
+  if (!brings(event)) return;
   event.preventDefault();
   event.stopPropagation();
   event.dataTransfer.dropEffect = isReadOnly() ? "none" : "copy";
@@ -432,16 +410,13 @@ on("dragover", "#files-panel", (_panel, event) => {
   point(folderAt(event.target.closest(".tree-row")));
 });
 on("drop", "#files-panel", (_panel, event) => {
-  if (!event.dataTransfer?.types.includes("Files")) return;
+  if (!brings(event)) return;
   event.preventDefault(); // else the browser opens it
   event.stopPropagation();
   if (isReadOnly()) return;
   const folder = tree().querySelector("[data-drop]")?.dataset.path ?? "";
   endDrop();
-  const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.());
-  const files = [...event.dataTransfer.files];
-  const isDirectory = (_file, index) => entries[index]?.isDirectory;
-  const folders = files.filter(isDirectory);
-  upload(files.filter((file) => !folders.includes(file)), folder);
-  for (const { name } of folders) sayToo(gettext("{name} is a folder: drop the files in it.", { name }));
+  const [files, folders] = dropped(event);
+  upload(files, folder);
+  for (const name of folders) sayToo(gettext("{name} is a folder: drop the files in it.", { name }));
 });

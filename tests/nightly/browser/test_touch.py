@@ -75,7 +75,8 @@ def test_what_is_pressed_among_the_files_is_large_enough(site, open_tab):
     expect(tab.button("Undo")).to_be_visible()
     assert tab.page.evaluate(SMALL, 24) == []
     tab.button("Undo").tap()
-    expect(row).to_be_visible()
+    expect(tab.page.get_by_role("heading", name="A page")).to_be_visible()
+    expect(tab.page.get_by_role("region", name="Open file")).to_be_focused()
 
 
 def test_a_folder_is_renamed_and_deleted_by_finger(site, open_tab):

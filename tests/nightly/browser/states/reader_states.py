@@ -253,7 +253,7 @@ def agent_files(s):
     expect(tab.button("Keep both")).to_be_focused()
     yield "taken"
     tab.button("Keep both").click()
-    expect(tab.page.get_by_text("Uploaded a.txt")).to_be_visible()
+    expect(tab.page.get_by_text("Uploaded a-2.txt")).to_be_visible()
     row.focus()
     tab.page.keyboard.press("Delete")
     expect(tab.page.get_by_text("Deleted docs")).to_be_visible()
