@@ -28,6 +28,7 @@ LARGEST_TEXT = 300_000  # bytes that are shown
 LONGEST_COLOURED = 20_000  # characters
 PICTURES = {"png", "jpg", "jpeg", "gif", "webp"}
 PAGES = {"md", "markdown"}
+LOOKS = {"page": "prose", "source": "code", "picture": "file-view-picture", "changes": "file-diff"}
 MARKS = {
     "edited": gettext_lazy("Changed by this plan"),
     "added": gettext_lazy("New in this plan"),
@@ -173,6 +174,12 @@ class OpenFile:
     def id(self) -> str:
         """Of its content: another file, or form, is another element and begins at its top."""
         return id_of(f"{self.form}/{self.path}")
+
+    @property
+    def look(self) -> str:
+        """The class of what scrolls; nothing where it is no such form."""
+        is_empty = self.form == "changes" and not (self.diff and self.diff.blocks)
+        return "" if is_empty else LOOKS.get(self.form, "")
 
     @property
     def path_id(self) -> str:

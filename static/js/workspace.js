@@ -32,18 +32,14 @@ function sayToo(sentence) {
 
 let opener = null;
 
-/** With each panel: one that was refused is replaced. */
-export function begin() {
-  htmx.process(panel());
-  if (tree()) settle();
-}
-
 export function open() {
   opener = document.activeElement;
   app.dataset.files = "open";
   tell();
-  (tree() ? (stop ?? byId("files-find")) : panel().querySelector("[data-close-files]")).focus();
-  if (tree()) look();
+  if (!tree()) return panel().querySelector("[data-close-files]").focus();
+  settle();
+  (stop ?? byId("files-find")).focus();
+  look();
 }
 
 export function close({ focus = true } = {}) {
@@ -145,7 +141,7 @@ async function lookAfter(isDone) {
 }
 
 // Before the focus is given to what stands in the place of what had it (static/js/swaps.js).
-document.addEventListener("htmx:after:swap", () => tree() && settle(), true);
+document.addEventListener("htmx:after:swap", () => areFilesOpen() && tree() && settle(), true);
 
 /** What the server does not know: which row Tab leads to, which file is open, whose buttons are shown. */
 function settle() {
