@@ -63,17 +63,19 @@ document.addEventListener("planside:drawer-opened", () => close({ focus: false }
 on("click", "[data-close-files]", () => close());
 on("click", ".backdrop", () => close());
 
-// What has changed since it was drawn. Open folders without rows, and all others in turn
+// What has changed since it was drawn
 
-let looks = 0; // what was asked before something else was asked, or done, comes too late
+/** A look that began before something else was asked, or done, comes too late. */
+let looks = 0;
 let underWay = 0;
+/** By folder, the look that asked about it last: of many, others each time. */
 const askedAt = new WeakMap();
 
 async function look({ isAsked = false } = {}) {
   looks += 1;
   const mine = looks;
-  const open = [tree().lastElementChild, ...tree().querySelectorAll("details[open] > ul")];
-  const folders = open.sort((a, b) => (askedAt.get(a) ?? 0) - (askedAt.get(b) ?? 0)).slice(0, MOST);
+  const unfolded = [tree().lastElementChild, ...tree().querySelectorAll("details[open] > ul")];
+  const folders = unfolded.sort((a, b) => (askedAt.get(a) ?? 0) - (askedAt.get(b) ?? 0)).slice(0, MOST);
   const query = folders.flatMap((each) => {
     askedAt.set(each, looks);
     const { path = "" } = each.previousElementSibling?.dataset ?? {};
@@ -203,7 +205,7 @@ on("focusin", "#file-tree .tree-row", stopAt);
 on("click", "#file-tree .tree-row", (row, event) => {
   goTo(row);
   offer(isFolder(row) ? row : null);
-  if (row.dataset.refusal) say(row.dataset.refusal);
+  if (row.dataset.says) say(row.dataset.says);
   if (!isFolder(row)) return;
   event.preventDefault();
   if (row.parentElement.open) fold(row);

@@ -1,5 +1,6 @@
 """The agent's files: what is shown of each, links between them, and what is found."""
 
+import os
 import re
 import shutil
 
@@ -67,6 +68,15 @@ def test_a_name_that_would_lead_elsewhere_is_refused_where_it_is_typed(tab, fold
     tab.page.keyboard.press("Enter")
     expect(row(tab, "x.md")).to_be_focused()
     expect(tab.page.get_by_text("A name cannot have a / in it.")).to_have_count(0)
+
+
+def test_what_has_no_name_in_utf_8_is_shown_and_says_why_it_cannot_be_opened(tab, folder):
+    (folder / os.fsdecode(b"odd\xff")).touch()
+    odd = row(opened(tab), "odd?")
+    odd.dispatch_event("click")  # Playwright presses nothing that is disabled
+    expect(alert(tab)).to_have_text("Its name is not UTF-8, so it cannot be opened here.")
+    row(tab, "README.md").click()
+    expect(alert(tab)).to_have_text("")
 
 
 def test_an_open_file_is_shown_again_once_it_is_back(tab, folder):
