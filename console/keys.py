@@ -110,7 +110,7 @@ PLACES = (
         (
             Key("tree-move", ("Up", "Down", "Home", "End"), gettext_lazy("Move")),
             Key("tree-fold", ("Right", "Left"), gettext_lazy("Unfold a folder, or fold it")),
-            Key("tree-open", ("Enter",), gettext_lazy("Open a file; letters find one by its name")),
+            Key("tree-open", ("Enter",), gettext_lazy("Open a file")),
             Key("tree-rename", ("F2",), gettext_lazy("Rename; Enter saves, Esc cancels")),
             Key("tree-delete", ("Delete",), gettext_lazy("Delete, with Undo")),
         ),

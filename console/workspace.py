@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from urllib.parse import quote, urlencode
 
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, gettext_lazy, pgettext
 
+from agents.errors import NotFound, Refused
 from agents.hidden_characters import count_hidden
 from agents.tools.base import ToolFailed
 from agents.tools.images import NotShown, image_of
-from agents.workspace.files import Files, Item, Listing, Place, refusals
+from agents.workspace.files import Files, Item, Place, refusals
 from console.attachments import LARGEST_PICTURE, in_words
 from console.downloads import PDF_SIGN
 from console.file_diffs import FileDiff
 from console.markdown import coloured, render
 from console.plan_marks import LastChange, Marks
-from console.visible_text import visible_code
+from console.visible_text import visible_code, visible_plain
 from console.workspace_images import PagePlace, files_base
 
 LARGEST_TEXT = 300_000  # bytes that are shown
 LONGEST_COLOURED = 20_000  # characters
 PICTURES = {"png", "jpg", "jpeg", "gif", "webp"}
 PAGES = {"md", "markdown"}
+LOOKS = {"page": "prose", "source": "code", "picture": "file-view-picture", "changes": "file-diff"}
 MARKS = {
     "edited": gettext_lazy("Changed by this plan"),
     "added": gettext_lazy("New in this plan"),
@@ -37,17 +40,23 @@ ICONS = {
 }
 
 
+def id_of(path: str) -> str:
+    """What stands for a path in the ids of elements, where any name may be."""
+    return sha256(path.encode(errors="replace")).hexdigest()[:16]
+
+
 @dataclass(frozen=True)
 class Row:
-    """One line of the tree; `of` are as many as the folder has."""
+    """One line of the tree."""
 
     item: Item
-    level: int
-    position: int
-    of: int
     in_full: bool = False  # the whole path, where a search found it
     mark: str = ""  # what the plan did with it: edited, added, removed
     is_gone: bool = False
+
+    @property
+    def id(self) -> str:
+        return id_of(self.item.path)
 
     @property
     def icon(self) -> str:
@@ -57,7 +66,7 @@ class Row:
 
     @property
     def is_folder(self) -> bool:
-        return self.item.kind == "folder"
+        return self.item.kind == "folder" and self.item.is_usable and not self.is_gone
 
     @property
     def words(self) -> str:
@@ -67,42 +76,61 @@ class Row:
     def mark_name(self) -> str:
         return str(MARKS[self.mark])
 
+    @property
+    def refusal(self) -> str:
+        """Why it cannot be opened."""
+        if self.is_gone:
+            said = gettext("{path} was removed by this plan.")
+            return said.format(path=visible_plain(self.item.path))
+        if not self.item.is_usable:
+            return gettext("Its name is not UTF-8, so it cannot be opened here.")
+        return ""
+
 
 @dataclass(frozen=True)
 class Rows:
     """A part of a folder, or what a search found."""
 
     rows: list[Row]
-    path: str
-    level: int
-    listing: Listing
-    start: int
-    stamp: str
+    path: str = ""
+    count: int = 0
+    is_cut: bool = False
+    next: int = 0
+    stamp: str = ""
+    refusal: str = ""
 
     @property
-    def next(self) -> int:
-        return self.start + len(self.rows)
+    def id(self) -> str:
+        return id_of(self.path)
 
     @property
     def left(self) -> int:
-        return max(0, self.listing.count - self.next) if self.listing.is_cut else 0
+        return self.count - self.next if self.is_cut else 0
 
 
-def folder_rows(place: Place, path: str, level: int, start: int, most: int, marks: Marks) -> Rows:
-    with refusals(path or "."):
-        files = place.files
-        stamp = files.stamp(path)
-        listing = files.items(path or ".", start, most)
+def stamp_of(place: Place, path: str, marks: Marks) -> str:
+    """Another one when a file or folder is to be drawn anew; empty where it is gone."""
+    stamp = place.files.stamp(path)
+    return stamp and f"{stamp}.{marks.tag}"
+
+
+def folder_rows(place: Place, path: str, start: int, most: int, marks: Marks) -> Rows:
+    """Part of a folder, or in its place why it cannot be listed."""
+    files, stamp = place.files, stamp_of(place, path, marks)
+    try:
+        with refusals(path or "."):
+            listing = files.items(path or ".", start, most)
+    except Refused as refusal:
+        return Rows([], path, stamp=stamp, refusal=str(refusal))
     gone = [] if listing.is_cut else gone_items(files, path, marks)
     items = [(item, False) for item in listing.items] + [(item, True) for item in gone]
     if not start:
         items.sort(key=lambda pair: (pair[0].kind != "folder", pair[0].name.casefold()))
-    count = listing.count + len(gone)
     rows = [
-        Row(item, level, number, count, mark=shape_of(item, marks, is_gone), is_gone=is_gone)
-        for number, (item, is_gone) in enumerate(items, start + 1)
+        Row(item, mark=shape_of(item, marks, is_gone), is_gone=is_gone) for item, is_gone in items
     ]
-    return Rows(rows, path, level, listing, start, stamp)
+    stamp = "" if start else stamp  # of the whole
+    return Rows(rows, path, listing.count, listing.is_cut, start + len(rows), stamp)
 
 
 def gone_items(files: Files, path: str, marks: Marks) -> list[Item]:
@@ -121,11 +149,8 @@ def shape_of(item: Item, marks: Marks, is_gone: bool) -> str:
 def found_rows(place: Place, words: str, marks: Marks) -> Rows:
     with refusals("."):
         listing = place.files.find(words)
-    rows = [
-        Row(item, 1, number, listing.count, in_full=True, mark=shape_of(item, marks, False))
-        for number, item in enumerate(listing.items, 1)
-    ]
-    return Rows(rows, "", 1, listing, 0, "")
+    rows = [Row(item, True, shape_of(item, marks, False)) for item in listing.items]
+    return Rows(rows, count=listing.count, is_cut=listing.is_cut, next=listing.count)
 
 
 @dataclass(frozen=True)
@@ -143,6 +168,22 @@ class OpenFile:
     height: int = 0
     diff: FileDiff | None = None
     last: LastChange | None = None
+    is_gone: bool = False
+
+    @property
+    def id(self) -> str:
+        """Of its content: another file, or form, is another element and begins at its top."""
+        return id_of(f"{self.form}/{self.path}")
+
+    @property
+    def look(self) -> str:
+        """The class of what scrolls; nothing where it is no such form."""
+        is_empty = self.form == "changes" and not (self.diff and self.diff.blocks)
+        return "" if is_empty else LOOKS.get(self.form, "")
+
+    @property
+    def path_id(self) -> str:
+        return id_of(self.path)
 
     @property
     def name(self) -> str:
@@ -175,6 +216,15 @@ def open_file(place: Place, path: str, conversation: int, form: str, marks: Mark
     else:
         shown = whole_file(place, path, conversation, as_source=form == "source")
     return replace(shown, last=last)
+
+
+def open_or_gone(place: Place, path: str, conversation: int, form: str, marks: Marks) -> OpenFile:
+    """The open file as it is now; also that it is gone."""
+    try:
+        return open_file(place, path, conversation, form, marks)
+    except NotFound:
+        note = gettext("{path} is gone.").format(path=visible_plain(path))
+        return OpenFile(path, 0, "", note=note, is_gone=True)
 
 
 def whole_file(place: Place, path: str, conversation: int, *, as_source: bool) -> OpenFile:

@@ -1,65 +1,85 @@
 """The files of a conversation's agent beside it: the tree, the one that is open, and what a person
-does with them. A refusal is a sentence that the page says where it happened."""
+does with them. What has changed the page asks for by itself (static/js/workspace.js)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from itertools import islice
 from typing import cast, get_args
 
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils.translation import gettext
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods
 
-from agents.errors import Invalid, Refused
+from agents.errors import Conflict, Invalid, Refused
 from agents.models import Conversation, Trashed
 from agents.workspace import files, trash
 from agents.workspace.files import MOST_LISTED, IfTaken, Place, place_in
 from console.attachments import body_pieces
+from console.components import append, partial, replace, replace_content
 from console.downloads import file_response, pdf_response, zip_response
 from console.form_parsing import EVENT, number
-from console.htmx import own_conversation
+from console.htmx import own_conversation, refusal_response
 from console.language import agent_name
-from console.plan_marks import marks_of
+from console.plan_marks import Marks, marks_of
 from console.throttling import count_upload
 from console.visible_text import visible_plain
-from console.workspace import folder_rows, found_rows, open_file
+from console.workspace import (
+    OpenFile,
+    Rows,
+    folder_rows,
+    found_rows,
+    open_file,
+    open_or_gone,
+    stamp_of,
+)
 
 MOST_ROWS = 10_000  # of a folder that are on a page at once
-MOST_STAMPS = 200
-TEXT = "text/plain; charset=utf-8"
+MOST_FOLDERS = 100  # that are looked at in one request
 
 View = Callable[..., HttpResponseBase]
 
 
-def of_place(do: View) -> View:
-    """A view `do(request, place, conversation)`; what is refused is answered in a sentence."""
+def of_place(method: str, alert: str = "files-alert") -> Callable[[View], View]:
+    """A view `do(request, place, conversation)`; a refusal is said in the element `alert`."""
 
-    @wraps(do)
-    def view(request: HttpRequest, pk: int) -> HttpResponseBase:
-        conversation = own_conversation(request, pk)
-        try:
-            return do(request, place_in(conversation), conversation)
-        except Refused as refusal:
-            return HttpResponse(str(refusal), TEXT, refusal.status, headers=refusal.headers)
+    def decorate(do: View) -> View:
+        @require_http_methods([method])
+        @wraps(do)
+        def view(request: HttpRequest, pk: int) -> HttpResponseBase:
+            conversation = own_conversation(request, pk)
+            try:
+                return do(request, place_in(conversation), conversation)
+            except Refused as refusal:
+                return refusal_response(alert, refusal)
 
-    return view
+        return view
+
+    return decorate
 
 
-def downloaded(do: View) -> View:
+def downloaded(answer: Callable[[Place, str], HttpResponseBase]) -> View:
     """A browser goes to this address by itself: what is not there is a page that says so."""
 
     @require_GET
-    @wraps(do)
     def view(request: HttpRequest, pk: int) -> HttpResponseBase:
         try:
-            return do(request, place_in(own_conversation(request, pk)))
+            return answer(place_in(own_conversation(request, pk)), request.GET.get("path", ""))
         except Refused as refusal:
             raise Http404(str(refusal)) from None
 
     return view
+
+
+content, all_as_zip, pdf = map(downloaded, (file_response, zip_response, pdf_response))
+
+
+def drawn(part: str, conversation: Conversation, **context: object) -> str:
+    return render_to_string(f"workspace/_{part}.html", {"conversation": conversation, **context})
 
 
 @require_GET
@@ -69,76 +89,85 @@ def panel(request: HttpRequest, pk: int) -> HttpResponse:
     context: dict[str, object] = {"conversation": conversation}
     try:
         place = place_in(conversation)
-        marks = marks_of(conversation, place)
-        folder = folder_rows(place, "", 1, 0, MOST_LISTED, marks)
+        folder = folder_rows(place, "", 0, MOST_LISTED, marks_of(conversation, place))
         name = place.name if place.is_linked else agent_name(place.agent)
-        context |= {"place": place, "name": name, "folder": folder, "marks": marks}
+        context |= {"place": place, "name": name, "folder": folder}
     except Refused as refusal:
         context["refusal"] = str(refusal)
     return render(request, "workspace/_panel.html", context)
 
 
-@require_GET
-@of_place
+@of_place("GET")
 def rows(request: HttpRequest, place: Place, conversation: Conversation) -> HttpResponse:
-    """A folder from `start` on, or with `q` what was found."""
+    """More of a folder, from `start` on; with `q` what was found."""
     marks = marks_of(conversation, place)
-    if words := request.GET.get("q", "").strip():
-        return render(request, "workspace/_rows.html", {"folder": found_rows(place, words, marks)})
-    level = number(request.GET.get("level"), EVENT) or 1
+    if "q" in request.GET:
+        words = request.GET["q"].strip()
+        found = found_rows(place, words, marks) if words else Rows([])
+        html = drawn("found", conversation, folder=found, words=words)
+        return HttpResponse(replace("files-found", html))
     start = number(request.GET.get("start"), EVENT) or 0
-    most = number(request.GET.get("most"), EVENT) or MOST_LISTED
-    path = request.GET.get("path", "")
-    folder = folder_rows(place, path, level, start, min(most, MOST_ROWS), marks)
-    return render(request, "workspace/_rows.html", {"folder": folder})
+    folder = folder_rows(place, request.GET.get("path", ""), start, MOST_LISTED, marks)
+    html = drawn("rows", conversation, folder=folder, place=place)
+    return HttpResponse(partial(f"more-{folder.id}", "outerHTML", html))
 
 
-@require_GET
-@of_place
+@of_place("GET")
 def file(request: HttpRequest, place: Place, conversation: Conversation) -> HttpResponse:
     path, form = request.GET.get("path", ""), request.GET.get("as", "")
-    shown = open_file(place, path, conversation.pk, form, marks_of(conversation, place))
-    context = {"file": shown, "place": place, "conversation": conversation}
-    return render(request, "workspace/_file.html", context)
+    marks = marks_of(conversation, place)
+    opened = open_file(place, path, conversation.pk, form, marks)
+    return HttpResponse(file_change(opened, place, conversation, marks))
 
 
-@require_GET
-@of_place
-def stamps(request: HttpRequest, place: Place, conversation: Conversation) -> HttpResponse:
-    """What stands for each of these paths now, in their order; asked for every few seconds."""
-    files = place.files
-    now = [files.stamp(each) for each in request.GET.getlist("path")[:MOST_STAMPS]]
-    return JsonResponse({"stamps": now, "marks": marks_of(conversation, place).tag})
+@of_place("GET")
+def refresh(request: HttpRequest, place: Place, conversation: Conversation) -> HttpResponse:
+    """What has changed of the open folders and of the open file since each had its stamp."""
+    asked, marks, changes = request.GET, marks_of(conversation, place), ""
+    folders = zip(*map(asked.getlist, ("folder", "stamp", "most")), strict=False)
+    for folder, stamp, most in islice(folders, MOST_FOLDERS):
+        if stamp_of(place, folder, marks) not in ("", stamp):
+            count = min(max(number(most, EVENT) or 0, MOST_LISTED), MOST_ROWS)
+            now = folder_rows(place, folder, 0, count, marks)
+            html = drawn("rows", conversation, folder=now, place=place)
+            changes += partial(f"in-{now.id}", "innerMorph", html)
+    path, seen = asked.get("path", ""), asked.get("seen", "")
+    if path and stamp_of(place, path, marks) != seen:
+        opened = open_or_gone(place, path, conversation.pk, asked.get("as", ""), marks)
+        changes += file_change(opened, place, conversation, marks, seen)
+    return HttpResponse(changes)
 
 
-@downloaded
-def content(request: HttpRequest, place: Place) -> HttpResponseBase:
-    return file_response(place, request.GET.get("path", ""))
+def file_change(
+    file: OpenFile, place: Place, conversation: Conversation, marks: Marks, seen: str = ""
+) -> str:
+    """Draw the file; says that it has changed since the page has `seen` it."""
+    stamp = stamp_of(place, file.path, marks)
+    is_news = bool(seen and stamp) and seen.partition(".")[0] != stamp.partition(".")[0]
+    html = drawn("file", conversation, file=file, place=place, stamp=stamp, is_news=is_news)
+    return partial("file-view", "innerMorph", html)
 
 
-@downloaded
-def all_as_zip(request: HttpRequest, place: Place) -> HttpResponseBase:
-    return zip_response(place, request.GET.get("path", ""))
-
-
-@downloaded
-def pdf(request: HttpRequest, place: Place) -> HttpResponseBase:
-    return pdf_response(place, request.GET.get("path", ""))
-
-
-@require_POST
-@of_place
+@of_place("POST")
 def upload(request: HttpRequest, place: Place, conversation: Conversation) -> HttpResponse:
-    """One file, as the body of the request."""
+    """One file, as the body of the request; asks what to do where its name is taken."""
     count_upload(place.person)
     folder, name = request.GET.get("folder", ""), request.GET.get("name", "")
     wanted = request.GET.get("if_taken", "")
     if_taken = cast(IfTaken, wanted) if wanted in get_args(IfTaken) else "refuse"
-    return put(*trash.store(place, folder, name, body_pieces(request), if_taken))
+    pieces = body_pieces(request)
+    try:
+        path, replaced = trash.store(place, folder, name, pieces, if_taken)
+    except Refused as refusal:
+        html = partial("files-alert", "beforeend", f"{refusal} ")  # beside that of other files
+        if isinstance(refusal, Conflict) and if_taken == "refuse":
+            html = append("files-taken", drawn("taken", conversation, sentence=str(refusal)))
+        return HttpResponse(html, status=refusal.status, headers=refusal.headers)
+    said = gettext("Uploaded {name}").format(name=visible_plain(path.rpartition("/")[2]))
+    return done(conversation, path, replaced, said)
 
 
-@require_POST
-@of_place
+@of_place("POST", "files-rename-alert")
 def rename(request: HttpRequest, place: Place, conversation: Conversation) -> HttpResponse:
     """Within its folder."""
     path = request.POST.get("path", "")
@@ -146,26 +175,32 @@ def rename(request: HttpRequest, place: Place, conversation: Conversation) -> Ht
     name = request.POST.get("name", "")
     if "/" in name:
         raise Invalid(gettext("A name cannot have a / in it."))
-    return JsonResponse({"path": files.rename(place, path, f"{folder}{between}{name}")})
+    now = files.rename(place, path, f"{folder}{between}{name}")
+    return done(conversation, now)
 
 
-@require_POST
-@of_place
+@of_place("POST")
 def delete(request: HttpRequest, place: Place, conversation: Conversation) -> HttpResponse:
     gone = trash.delete(place, request.POST.get("path", ""))
-    said = gettext("Deleted {path}").format(path=visible_plain(gone.path))
-    return JsonResponse({"deleted": gone.key, "said": said})
+    return done(conversation, "", gone)
 
 
-@require_POST
-@of_place
+@of_place("POST")
 def restore(request: HttpRequest, place: Place, conversation: Conversation) -> HttpResponse:
-    """What was deleted, or replaced."""
-    return put(*trash.restore(place, request.POST.get("deleted", "")))
+    """What was deleted, or replaced; what gives way to it can be brought back in its turn."""
+    path, replaced = trash.restore(place, request.POST.get("deleted", ""))
+    return done(conversation, path, replaced)
 
 
-def put(path: str, replaced: Trashed | None) -> HttpResponse:
-    if replaced is None:
-        return JsonResponse({"path": path})
-    said = gettext("Replaced {path}").format(path=visible_plain(path))
-    return JsonResponse({"path": path, "deleted": replaced.key, "said": said})
+def done(
+    conversation: Conversation, here: str, undo: Trashed | None = None, said: str = ""
+) -> HttpResponse:
+    """Answer a deed: the path that the page leads to now, and a toast with Undo."""
+    status = replace("files-status", drawn("status", conversation, said=said, here=here))
+    toast = drawn("toast", conversation, undo=undo, said=toast_words(undo)) if undo else ""
+    return HttpResponse(status + replace_content("files-toast", toast))
+
+
+def toast_words(gone: Trashed) -> str:
+    words = gettext("Replaced {path}") if gone.was_replaced else gettext("Deleted {path}")
+    return words.format(path=visible_plain(gone.path))

@@ -70,7 +70,7 @@ document.addEventListener("paste", (event) => {
   attach([...files]);
 });
 
-const brings = (event) => field && event.dataTransfer?.types.includes("Files");
+export const brings = (event) => field && event.dataTransfer?.types.includes("Files");
 const zone = byId("drop-zone");
 
 addEventListener("dragenter", (event) => {
@@ -88,15 +88,17 @@ addEventListener("drop", (event) => {
   if (!brings(event)) return;
   event.preventDefault();
   zone.hidden = true;
-  const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.());
-  const files = [...event.dataTransfer.files];
-  const folders = files.filter((_file, index) => entries[index]?.isDirectory);
-  attach(
-    files.filter((file) => !folders.includes(file)),
-    folders.map(({ name }) => name),
-  );
+  attach(...dropped(event));
   byId("say").focus();
 });
+
+/** The files, and the names of folders. */
+export function dropped({ dataTransfer }) {
+  const entries = [...dataTransfer.items].map((item) => item.webkitGetAsEntry?.());
+  const files = [...dataTransfer.files];
+  const folders = files.filter((_file, index) => entries[index]?.isDirectory);
+  return [files.filter((file) => !folders.includes(file)), folders.map(({ name }) => name)];
+}
 
 // Sizes
 

@@ -211,7 +211,7 @@ async function fetchPanel() {
   const sheet = byId("files-panel").querySelector("link");
   const styled = new Promise((resolve) => ["load", "error"].forEach((type) => sheet.addEventListener(type, resolve)));
   if (!sheet.sheet) await styled;
-  workspace.begin();
+  htmx.process(byId("files-panel"));
   reached();
   return workspace;
 }

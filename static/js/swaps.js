@@ -122,6 +122,7 @@ const PLACES = [
   [/^(agent|provider|source|account|people)-/, (card) => card],
   [/^plans-found$/, (list) => list],
   [/^(file|approvals)$/, (part) => part],
+  [/^files-panel$/, (panel) => placeInFiles(panel)],
   [/^(main|side)$/, () => byId("main")],
 ];
 
@@ -202,6 +203,10 @@ const nextNeed = (settled) => {
 };
 /** On a phone it would bring up the keys over what has just come. */
 const messageBox = () => (narrow.matches ? byId("log") : byId("say"));
+const placeInFiles = (panel) =>
+  ["#file-tree [tabindex='0']", "#files-find", "#file-view"]
+    .map((each) => panel.querySelector(each))
+    .find((each) => each?.checkVisibility());
 const titleOfPlan = () => byId("plan-title")?.querySelector("h2") ?? byId("plan-scroll");
 const rowAt = (number) => {
   const row = document.querySelectorAll("#subtasks > li")[Number(number) - 1];

@@ -1,74 +1,45 @@
-// The panel of the agent's files: opened and closed, the file that is read, and what has changed
-// meanwhile, by whomever.
-import { areFilesOpen, byId, gettext, isDrawerOpen, offCanvas, on } from "./dom.js";
-import { headers, poll } from "./requests.js";
-import { folderAt, remove, rename, takeDrops, upload } from "./workspace_changes.js";
-import {
-  ask,
-  fetchRows,
-  findTyped,
-  fold,
-  goTo,
-  moves,
-  panel,
-  query,
-  refresh,
-  reveal,
-  rowOf,
-  rows,
-  say,
-  showEmpty,
-  showMore,
-  stamps,
-  stopAt,
-  textOf,
-  tree,
-  unfold,
-} from "./workspace_tree.js";
+// The panel of the agent's files. The server draws it: a folder when it is opened, a file when it is
+// chosen, and both again when they have changed, by whomever.
+import { brings, dropped } from "./attachments.js";
+import { areFilesOpen, atStart, byId, gettext, isDrawerOpen, offCanvas, on } from "./dom.js";
+import { LOST, headers, inTurn, poll, sayUntilReached, signedOut, swap } from "./requests.js";
+import { isAdrift } from "./swaps.js";
 
 const EVERY = 2500; // ms
 const MOST = 60; // folders that are asked about at a time
-const SAID_FOR = 20_000; // ms
-const SOON = 200; // ms after the last letter
 
 const app = byId("app");
-/** The file that is read: {path, stamp, form}. */
-let shown = null;
-/** What was read until it went: {path, form}. It is shown again once it is back. */
-let missed = null;
-let asked = 0; // how often a person has asked for a file
-let opener = null;
-let found = null; // the tree's own rows, while others stand there that were found
+const panel = () => byId("files-panel");
+const tree = () => byId("file-tree");
+const found = () => byId("files-found");
+/** What was found stands in the place of the tree. */
+const list = () => (found().children.length ? found() : tree().lastElementChild);
+const rows = () => [...list().querySelectorAll(".tree-row")];
+const rowOf = (path) => list().querySelector(`[data-path="${CSS.escape(path)}"]`);
+/** The head of the file that is read: {path, stamp}. */
+const shown = () => byId("file-view").querySelector(".file-view-head")?.dataset;
+const addressOf = (part, query) => `${panel().dataset.url}${part}?${new URLSearchParams(query)}`;
+const isReadOnly = () => !tree() || "readOnly" in panel().dataset;
+const isOurs = ({ request }, part = "") => tree() && request.action.startsWith(panel().dataset.url + part);
 
-let hasBegun = false;
+const say = (sentence) => (byId("files-alert").textContent = sentence);
 
-/** With each panel: one that was refused is replaced. */
-export function begin() {
-  const start = byId("file-tree")?.querySelector("template");
-  if (start) {
-    stamps.set("", start.dataset.stamp);
-    showEmpty(Number(start.dataset.count));
-    start.remove();
-    stopAt(rows()[0]);
-    takeDrops();
-    new MutationObserver(() => rowOf(byId("folder-acts").dataset.path) || offerFolder()).observe(tree(), {
-      childList: true,
-    });
-  }
-  if (hasBegun) return;
-  hasBegun = true;
-  const lookIfSeen = () => areFilesOpen() && !document.hidden && tree() && look();
-  setInterval(lookIfSeen, EVERY);
-  document.addEventListener("visibilitychange", lookIfSeen);
+/** Beside what is said already. */
+function sayToo(sentence) {
+  const alert = byId("files-alert");
+  if (!alert.textContent.includes(sentence)) alert.append(`${sentence} `);
 }
+
+let opener = null;
 
 export function open() {
   opener = document.activeElement;
   app.dataset.files = "open";
   tell();
-  const row = tree() && rows().find((each) => each.tabIndex === 0);
-  (row ?? byId("files-find") ?? panel().querySelector("[data-close-files]")).focus();
-  if (tree()) look();
+  if (!tree()) return panel().querySelector("[data-close-files]").focus();
+  settle();
+  (stop ?? byId("files-find")).focus();
+  look();
 }
 
 export function close({ focus = true } = {}) {
@@ -92,63 +63,214 @@ document.addEventListener("planside:drawer-opened", () => close({ focus: false }
 on("click", "[data-close-files]", () => close());
 on("click", ".backdrop", () => close());
 
-// The file that is read
+// What has changed since it was drawn
 
-/** What comes by itself, `isNews` or `isQuiet`, gives way to all that a person asks for. */
-async function read(path, { form, isNews = false, isQuiet = isNews, isLinked = false } = {}) {
-  const view = byId("file-view");
-  const before = shown;
-  if (!isQuiet) asked += 1;
-  const mine = asked;
-  const wanted = form ?? (shown?.path === path ? shown.form : "");
-  const takes = isNews || isLinked ? [404] : [];
-  const answer = await ask(`file?${query({ path, as: wanted })}`, {}, { takes, isQuiet });
-  const text = await textOf(answer, { isQuiet });
-  const isLate = () => shown !== before || view.querySelector(".file-view-head > input");
-  if (!text || mine !== asked || (isQuiet && isLate())) return;
-  if (answer.status === 404) return void (isLinked && sayChanged(text));
-  const { scrollTop = 0 } = view.querySelector(".file-view-content") ?? {};
-  const isSame = shown?.path === path;
-  const hadFocus = view.contains(document.activeElement);
-  view.innerHTML = text;
-  if (hadFocus) view.focus({ preventScroll: true });
-  const { stamp } = view.querySelector(".file-view-bar").dataset;
-  shown = { path, stamp, form: wanted };
-  missed = null;
-  for (const row of rows()) row.ariaSelected = String(row.dataset.path === path);
-  const content = view.querySelector(".file-view-content");
-  if (isSame && content) content.scrollTop = scrollTop;
-  if (isNews) sayChanged(gettext("Changed just now"));
+/** A look that began before something else was asked, or done, comes too late. */
+let looks = 0;
+let underWay = 0;
+/** By folder, the look that asked about it last: of many, others each time. */
+const askedAt = new WeakMap();
+
+async function look({ isAsked = false } = {}) {
+  looks += 1;
+  const mine = looks;
+  const unfolded = [tree().lastElementChild, ...tree().querySelectorAll("details[open] > ul")];
+  const folders = unfolded.sort((a, b) => (askedAt.get(a) ?? 0) - (askedAt.get(b) ?? 0)).slice(0, MOST);
+  const query = folders.flatMap((each) => {
+    askedAt.set(each, looks);
+    const { path = "" } = each.previousElementSibling?.dataset ?? {};
+    const { stamp = "" } = each.firstElementChild?.dataset ?? {};
+    return Object.entries({ folder: path, stamp, most: each.querySelectorAll(":scope > [id^=at-]").length });
+  });
+  const { path, stamp } = shown() ?? {};
+  const as = byId("file-view").querySelector(":checked")?.value ?? "";
+  if (path) query.push(...Object.entries({ path, seen: stamp, as }));
+  underWay += 1;
+  try {
+    const answer = await poll(addressOf("refresh", query), headers());
+    const text = signedOut(answer) || !answer.ok ? "" : await answer.text();
+    if (text && mine === looks) await swap(text);
+  } catch {
+    if (isAsked) sayUntilReached(byId("files-alert"), LOST);
+  } finally {
+    underWay -= 1;
+  }
 }
 
-function sayChanged(words) {
-  const place = byId("file-view-changed");
-  place.textContent = words;
-  setTimeout(() => (place.textContent = ""), SAID_FOR);
+const lookIfSeen = () => areFilesOpen() && !document.hidden && tree() && !underWay && look();
+atStart(() => setInterval(lookIfSeen, EVERY));
+document.addEventListener("visibilitychange", lookIfSeen);
+
+/** The last file that was asked for. */
+let asked = null;
+
+document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
+  if (!isOurs(ctx)) return;
+  looks += 1;
+  say("");
+  if (isOurs(ctx, "file")) asked = ctx;
+});
+document.addEventListener("htmx:before:response", (event) => {
+  if (isOurs(event.detail.ctx, "file") && event.detail.ctx !== asked) event.preventDefault();
+});
+document.addEventListener("htmx:finally:request", async ({ detail: { ctx } }) => {
+  if (!isOurs(ctx)) return;
+  if (ctx.request.method !== "POST") return look();
+  const isDone = ctx.status === "swapped" && ctx.response.status < 400;
+  const { path = "", name } = Object.fromEntries(ctx.request.body);
+  if (isDone && name) leadTo(path);
+  await lookAfter(isDone);
+});
+
+/** The open file follows when it, or a folder around it, is renamed. */
+function leadTo(from) {
+  byId("files-rename").close();
+  const file = shown();
+  if (!file || !`${file.path}/`.startsWith(`${from}/`)) return;
+  Object.assign(file, { path: byId("files-status").dataset.here + file.path.slice(from.length), stamp: "" });
 }
 
-// A page's links to other files, and to places of a page by the names of headings
+/** After something was done: to what came of it, unless the person has gone on meanwhile. */
+async function lookAfter(isDone) {
+  if (found().children.length) htmx.trigger(byId("files-find"), "again");
+  await look();
+  const { here } = byId("files-status").dataset;
+  const row = isDone && here && (await reveal(here));
+  if (!row) return;
+  stopAt(row);
+  if (isAdrift()) (row.checkVisibility() ? row : byId("file-view")).focus();
+  else row.scrollIntoView({ block: "nearest" });
+}
 
-on("click", "#file-view .prose a[href]", (link, event) => {
+// Before the focus is given to what stands in the place of what had it (static/js/swaps.js).
+document.addEventListener("htmx:after:swap", () => areFilesOpen() && tree() && settle(), true);
+
+/** What the server does not know: which row Tab leads to, which file is open, whose buttons are shown. */
+function settle() {
+  const all = rows();
+  stopAt(all.includes(stop) ? stop : all[Math.min(at, all.length - 1)]);
+  for (const row of tree().querySelectorAll("[aria-current]")) row.ariaCurrent = null;
+  const row = shown() && rowOf(shown().path);
+  if (row) row.ariaCurrent = "true";
+  if (!rowOf(byId("folder-acts").querySelector("button").value)) offer(null);
+}
+
+// The tree
+
+/** The one row that Tab leads to, and how many are above it. */
+let stop = null;
+let at = 0;
+
+function stopAt(row) {
+  for (const each of tree().querySelectorAll("[tabindex='0']")) each.tabIndex = -1;
+  stop = row;
+  at = Math.max(0, rows().indexOf(row));
+  if (row) row.tabIndex = 0;
+}
+
+function goTo(row) {
+  if (!row) return;
+  stopAt(row);
+  row.focus();
+}
+
+const isFolder = (row) => row?.matches("summary");
+
+function unfold(row) {
+  if (row.parentElement.open) return;
+  row.parentElement.open = true;
+  return look({ isAsked: true });
+}
+
+function fold(row) {
+  row.parentElement.open = false;
+  row.nextElementSibling.replaceChildren();
+  if (!stop.isConnected) stopAt(row);
+  look(); // what was asked for it before would fill it
+}
+
+/** The row of a file, once what is around it is unfolded. */
+async function reveal(path) {
+  if (rowOf(path)) return rowOf(path);
+  const parts = path.split("/");
+  for (let depth = 1; depth < parts.length; depth += 1) {
+    const row = rowOf(parts.slice(0, depth).join("/"));
+    if (!isFolder(row)) return null;
+    await unfold(row);
+  }
+  return rowOf(path);
+}
+
+on("focusin", "#file-tree .tree-row", stopAt);
+on("click", "#file-tree .tree-row", (row, event) => {
+  goTo(row);
+  offer(isFolder(row) ? row : null);
+  if (row.dataset.says) say(row.dataset.says);
+  if (!isFolder(row)) return;
+  event.preventDefault();
+  if (row.parentElement.open) fold(row);
+  else unfold(row);
+});
+
+const parentOf = (row) => row.closest("ul").previousElementSibling;
+/** What each key does with the row that has the focus. */
+const keys = {
+  " ": (row) => row.click(),
+  F2: (row) => rename(row.dataset.path),
+  Delete: (row) => remove(row.dataset.path, row),
+  ArrowUp: (row, all) => goTo(all[all.indexOf(row) - 1]),
+  ArrowDown: (row, all) => goTo(all[all.indexOf(row) + 1]),
+  Home: (_row, all) => goTo(all[0]),
+  End: (_row, all) => goTo(all.at(-1)),
+  ArrowRight: (row, all) => {
+    if (!isFolder(row)) return;
+    if (!row.parentElement.open) unfold(row);
+    else if (row.nextElementSibling.querySelector(".tree-row")) goTo(all[all.indexOf(row) + 1]);
+  },
+  ArrowLeft: (row) => (isFolder(row) && row.parentElement.open ? fold(row) : goTo(parentOf(row))),
+};
+
+on("keydown", "#file-tree .tree-row", (row, event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
+  event.preventDefault();
+  keys[event.key](row, rows());
+});
+
+/** The folder that was pressed last: what the view of a file offers stands below the tree for it. */
+function offer(row) {
+  const acts = byId("folder-acts");
+  const { path = "" } = row?.dataset ?? {};
+  acts.hidden = !path || isReadOnly();
+  acts.querySelector("span").textContent = row?.querySelector(".truncate").textContent ?? "";
+  for (const button of acts.querySelectorAll("button")) {
+    button.value = path;
+    button.ariaLabel = button.title = button.dataset.words.replace("{}", path);
+  }
+}
+
+// The file that is read: by its row, or by a link of a page to another file, or to a place by the name of
+// a heading
+
+on("click", "#files-panel a:not([download])", (link, event) => {
   const place = link.hash.slice(1);
-  const isHere = link.getAttribute("href").startsWith("#");
+  const isHere = link.getAttribute("href")?.startsWith("#");
   const isFile = link.pathname === `${panel().dataset.url}content`;
   if ((isHere ? byId(place) : !isFile) || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   if (isHere) goToPlace(place);
-  else follow(new URLSearchParams(link.search).get("path"), place);
+  else read(link, new URLSearchParams(link.search).get("path"), place);
 });
 
-async function follow(path, place) {
+async function read(link, path, place) {
   const row = await reveal(path);
-  if (row?.dataset.kind === "folder") {
-    front("tree");
+  if (isFolder(row)) {
+    if (offCanvas.matches) leave();
     return goTo(row);
   }
-  await read(path, { isLinked: true });
-  if (shown?.path !== path) return;
-  stopAt(row ?? rows().find((each) => each.tabIndex === 0));
-  byId("file-view").focus();
+  await htmx.ajax("GET", addressOf("file", { path }), { source: link, swap: "none" });
+  if (shown()?.path !== path) return;
+  if (row) stopAt(row);
+  if (link !== row || offCanvas.matches) byId("file-view").focus();
   goToPlace(place);
 }
 
@@ -162,229 +284,137 @@ function goToPlace(place) {
   heading.scrollIntoView({ block: "start" });
 }
 
-/** Nothing is read any more. */
-function leave(words = gettext("Choose a file to read it.")) {
-  missed = shown;
-  shown = null;
-  const note = document.createElement("p");
-  note.classList.add("muted", "file-view-none");
-  note.textContent = words;
-  byId("file-view").replaceChildren(note);
-  for (const row of rows()) row.ariaSelected = "false";
-  front("tree");
+/** Back to the tree, where there is room for one of the two. */
+function leave() {
+  byId("file-view").replaceChildren();
+  goTo(stop);
 }
 
-/** Where there is room for one of the two. */
-const front = (part) => (panel().querySelector(".files-body").dataset.front = part);
-
-/** Whether it is this one, or in this folder. */
-const isIn = (path, one) => one !== undefined && (path === one || path.startsWith(`${one}/`));
-
-async function activate(row) {
-  stopAt(row);
-  offerFolder(row);
-  if ("more" in row.dataset) return showMore(row);
-  if (row.dataset.kind === "folder") return row.ariaExpanded === "true" ? fold(row) : unfold(row);
-  if (row.dataset.gone) return say(gettext("{path} was removed by this plan.", { path: row.dataset.gone }));
-  if (!row.dataset.path) return say(gettext("Its name is not UTF-8, so it cannot be opened here."));
-  await read(row.dataset.path);
-  if (shown?.path !== row.dataset.path) return;
-  front("file");
-  if (offCanvas.matches) byId("file-view").focus();
-}
-
-on("change", "#file-view [name=file-form]", async ({ value }) => {
-  await read(shown.path, { form: value });
-  byId("file-view").querySelector(":checked")?.focus();
-});
-
-function backToTree() {
-  front("tree");
-  goTo(rowOf(shown?.path) ?? rows()[0]);
-}
-
-on("click", "[data-files-back]", backToTree);
-/** In the head of the view where it has no row: others were found, or there are more than are shown. */
-on("click", "[data-rename-file]", async () => {
-  const { path } = shown;
-  const row = (await reveal(path)) ?? rowOf(path);
-  if (row) front("tree");
-  if (row) rename(row);
-  else if (shown?.path === path) rename(byId("file-view").querySelector(".file-view-head"), path);
-});
-on("click", "[data-delete-file]", async () => {
-  await remove(shown.path);
-  goTo(rows().find((each) => each.tabIndex === 0));
-});
-
-document.addEventListener("planside:file-changed", ({ detail }) => {
-  const { from, back, to } = detail;
-  if (isIn(byId("folder-acts").dataset.path ?? "", from)) offerFolder();
-  if (!shown && missed && isIn(missed.path, back)) read(to + missed.path.slice(back.length), { form: missed.form });
-  if (!shown) return;
-  if (detail === shown.path) read(detail, { isNews: true });
-  if (!isIn(shown.path, from)) return;
-  if (to) read(to + shown.path.slice(from.length), { form: shown.form });
-  else leave();
-});
-
-// The folder that was pressed last: what the view of a file offers stands below the tree for it
-
-function offerFolder(row) {
-  const acts = byId("folder-acts");
-  const path = row?.dataset.kind === "folder" ? row.dataset.path : "";
-  acts.hidden = !path || "readOnly" in panel().dataset;
-  acts.dataset.path = path ?? "";
-  acts.querySelector("span").textContent = row?.querySelector(".truncate").textContent ?? "";
-  for (const button of acts.querySelectorAll("button")) {
-    button.ariaLabel = button.dataset.words.replace("{path}", path);
-    button.title = button.ariaLabel;
-  }
-}
-
-on("click", "#folder-acts [data-rename-folder]", () => rename(rowOf(byId("folder-acts").dataset.path)));
-on("click", "#folder-acts [data-delete-folder]", async () => {
-  await remove(byId("folder-acts").dataset.path);
-  goTo(rows().find((each) => each.tabIndex === 0));
-});
-
-// The tree
-
-on("focusin", "#file-tree .tree-row", stopAt);
-on("click", "#file-tree .tree-row", (row, { target }) => {
-  if (target.closest("input")) return;
-  goTo(row);
-  activate(row);
-});
-
-on("keydown", "#file-tree .tree-row", (row, event) => {
-  const { key } = event;
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input")) return;
-  const act = { Enter: activate, " ": activate, F2: rename, Delete: () => remove(row.dataset.path) }[key];
-  if (act) act(row);
-  else if (moves[key]) moves[key](row, rows());
-  else if (key.length === 1) findTyped(row, key);
-  else return;
-  event.preventDefault();
-});
+on("click", "[data-files-back]", leave);
 
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || event.defaultPrevented || !areFilesOpen()) return;
   const isInside = panel().contains(event.target) || event.target === document.body;
   if (!isInside || document.querySelector("dialog[open]")) return;
   event.preventDefault();
-  const isFile = panel().querySelector(".files-body")?.dataset.front === "file";
-  if (event.target.id === "files-find" && event.target.value) find("");
-  else if (isFile && offCanvas.matches) backToTree();
+  const { id, value } = event.target;
+  if (id === "files-find" && value) {
+    event.target.value = "";
+    htmx.trigger(event.target, "again");
+  }
+  else if (offCanvas.matches && byId("file-view")?.checkVisibility()) leave();
   else close();
 });
 
 // Finding
 
-let soon = 0;
-let finding = Promise.resolve(); // what was typed last
-
-on("input", "#files-find", () => {
-  clearTimeout(soon);
-  soon = setTimeout(findTypedWords, SOON);
-});
-
-function findTypedWords() {
-  clearTimeout(soon);
-  soon = 0;
-  finding = find(byId("files-find").value);
-}
-
-on("keydown", "#files-find", async (field, event) => {
-  if (!["ArrowDown", "Enter"].includes(event.key) || event.isComposing) return;
-  event.preventDefault();
+on("keydown", "#files-find", async (field, { key, isComposing }) => {
+  if (!["ArrowDown", "Enter"].includes(key) || isComposing) return;
   const words = field.value;
-  if (soon) findTypedWords();
-  await finding; // the rows of what was typed before are not meant
+  const search = () => htmx.ajax("GET", addressOf("rows", { q: words }), { source: list(), swap: "none" });
+  if (found().dataset.words !== words.trim()) await search(); // what was typed before is not meant
   if (field.value !== words || document.activeElement !== field) return;
-  const [first] = rows();
-  if (event.key === "ArrowDown") goTo(first);
-  else if (first && words.trim()) activate(first);
+  if (key === "ArrowDown") goTo(rows()[0]);
+  else if (words.trim()) rows()[0]?.click();
 });
 
-async function find(words, how = {}) {
-  const field = byId("files-find");
-  if (field.value !== words) field.value = words;
-  if (!words.trim()) {
-    if (found) tree().replaceChildren(...found);
-    found = null;
-    delete tree().dataset.found;
-    byId("files-none-found").hidden = true;
-    return look();
-  }
-  const answer = await fetchRows({ q: words }, how);
-  if (!answer || field.value !== words) return;
-  found ??= [...tree().children];
-  tree().dataset.found = "";
-  tree().replaceChildren(...answer.parts);
-  stopAt(rows()[0]);
-  byId("files-none-found").hidden = answer.count > 0;
+// Renaming and deleting
+
+function rename(path) {
+  if (isReadOnly() || !path) return;
+  const dialog = byId("files-rename");
+  const [field, name] = [dialog.querySelector(".field"), path.split("/").at(-1)];
+  dialog.querySelector("[name=path]").value = path;
+  field.previousElementSibling.textContent = gettext("New name of {path}", { path });
+  dialog.querySelector("[role=alert]").textContent = "";
+  field.value = name;
+  dialog.showModal();
+  const stem = isFolder(rowOf(path)) ? name.length : name.lastIndexOf(".");
+  field.setSelectionRange(0, stem > 0 ? stem : name.length);
+  field.focus();
 }
 
-document.addEventListener("planside:find-again", async () => {
-  const hadFocus = tree().contains(document.activeElement);
-  await find(byId("files-find").value, { isQuiet: true });
-  if (hadFocus) (rows()[0] ?? byId("files-find")).focus();
+function remove(path, source) {
+  if (isReadOnly() || !path) return;
+  htmx.ajax("POST", `${panel().dataset.url}delete`, { source, values: { path }, swap: "none" });
+}
+
+on("click", "[data-rename-file]", ({ value }) => rename(value));
+on("click", "[data-delete-file]", (button) => remove(button.value, button));
+
+// Uploading: one after the other; where a name is taken it is asked what to do
+
+/** Where something new lands: the folder of the row, or the row if it is one. */
+const folderAt = (row) => (isFolder(row) ? row : row && parentOf(row));
+
+function upload(files, folder) {
+  say("");
+  for (const file of files) inTurn("uploads", () => uploadOne(file, folder)).catch(() => sayToo(LOST));
+}
+
+async function uploadOne(file, folder, ifTaken = "refuse") {
+  const status = byId("files-status");
+  status.textContent = gettext("Uploading {name}", { name: file.name });
+  const address = addressOf("upload", { folder, name: file.name, if_taken: ifTaken });
+  const sent = { method: "POST", body: file, headers: { ...headers(), "Content-Type": "application/octet-stream" } };
+  const answer = await fetch(address, sent).finally(() => (status.textContent = ""));
+  if (signedOut(answer)) return;
+  const text = await answer.text();
+  if (text.includes("<hx-partial")) await swap(text);
+  else sayToo(text && answer.status < 500 ? text : gettext("This could not be done. Try again in a few seconds."));
+  const choice = text.includes("data-if-taken") && (await new Promise((resolve) => (choose = resolve)));
+  if (choice) return uploadOne(file, folder, choice);
+  await lookAfter(answer.ok);
+}
+
+/** Ends the question that stands there. */
+let choose = null;
+
+on("click", "[data-if-taken]", (button) => {
+  button.closest(".files-taken").remove();
+  choose(button.dataset.ifTaken);
 });
-
-// What has changed since
-
-let isLooking = false;
-
-/** Not before the last look has ended. */
-async function look() {
-  if (isLooking) return;
-  isLooking = true;
-  await compare().finally(() => (isLooking = false));
-}
-
-let from = 0;
-
-/** Of many, others each time. */
-function someOf(folders) {
-  if (folders.length <= MOST) return folders;
-  const start = from % folders.length;
-  from = start + MOST;
-  return [...folders.slice(start), ...folders.slice(0, start)].slice(0, MOST);
-}
-
-async function compare() {
-  const [wasFound, wasMissed] = [found, !shown];
-  const folders = found ? [] : [...stamps.keys()];
-  const one = shown ?? missed;
-  const paths = [...(one ? [one.path] : []), ...someOf(folders)];
-  const address = `${panel().dataset.url}stamps?${new URLSearchParams(paths.map((path) => ["path", path]))}`;
-  const answer = await poll(address, headers()).catch(() => null);
-  const { stamps: now, marks } = answer?.ok ? await answer.json().catch(() => ({})) : {};
-  if (!now) return;
-  // Marks that came while others stood in the place of the tree are drawn by the next look.
-  const isMarkedAnew = !wasFound && !found && byId("tree-key").dataset.marks !== marks;
-  if (isMarkedAnew) byId("tree-key").dataset.marks = marks;
-  const known = new Map(paths.map((path, index) => [path, now[index]]));
-  if (shown && known.has(shown.path)) await lookAtFile(known.get(shown.path));
-  else if (wasMissed && !shown && known.get(missed?.path)) await read(missed.path, { form: missed.form, isNews: true });
-  for (const path of folders) {
-    const isOther = known.has(path) && stamps.get(path) !== known.get(path);
-    if (stamps.has(path) && (isOther || isMarkedAnew)) await refresh(path);
-  }
-  if (isMarkedAnew) byId("tree-key").hidden = !tree().querySelector(".mark");
-  if (isMarkedAnew && shown) await read(shown.path, { isQuiet: true });
-}
-
-async function lookAtFile(stamp) {
-  if (stamp === shown.stamp) return;
-  if (stamp) await read(shown.path, { isNews: true });
-  else leave(gettext("{path} is gone.", { path: shown.path }));
-}
-
-// Uploading by the button: into the folder of the row that Tab leads to
-
+on("click", "[data-upload-files]", () => byId("files-to-upload").click());
 on("change", "#files-to-upload", (field) => {
-  upload([...field.files], folderAt(rows().find((row) => row.tabIndex === 0)));
+  upload([...field.files], folderAt(stop)?.dataset.path ?? "");
   field.value = "";
+});
+
+// Dropping on a folder. It is for the message box elsewhere, whose own listeners come after these
+
+function point(row) {
+  tree().querySelector("[data-drop]")?.removeAttribute("data-drop");
+  row?.setAttribute("data-drop", "");
+  const folder = row?.dataset.path;
+  const words = folder ? gettext("Drop to put into {folder}", { folder }) : gettext("Drop to put here");
+  byId("files-drop").textContent = words;
+}
+
+function endDrop() {
+  if (tree()) point(null);
+  delete panel().dataset.dropping;
+}
+
+on("dragenter", "#files-panel", (_panel, event) => event.stopPropagation());
+on("dragleave", "#files-panel", (_panel, { relatedTarget }) => panel().contains(relatedTarget) || endDrop());
+on("dragover", "#files-panel", (_panel, event) => {
+  if (!brings(event)) return;
+  event.preventDefault();
+  event.stopPropagation();
+  event.dataTransfer.dropEffect = isReadOnly() ? "none" : "copy";
+  if (byId("drop-zone")) byId("drop-zone").hidden = true;
+  if (isReadOnly()) return;
+  panel().dataset.dropping = "";
+  point(folderAt(event.target.closest(".tree-row")));
+});
+on("drop", "#files-panel", (_panel, event) => {
+  if (!brings(event)) return;
+  event.preventDefault(); // else the browser opens it
+  event.stopPropagation();
+  if (isReadOnly()) return;
+  const folder = tree().querySelector("[data-drop]")?.dataset.path ?? "";
+  endDrop();
+  const [files, folders] = dropped(event);
+  upload(files, folder);
+  for (const name of folders) sayToo(gettext("{name} is a folder: drop the files in it.", { name }));
 });

@@ -61,7 +61,7 @@ def plan(site, tab):
 def files(site, tab):
     chat(site, tab).message.focus()
     tab.page.keyboard.press("Control+Shift+F")
-    tree = tab.page.get_by_role("tree", name="Files")
+    tree = tab.page.get_by_role("list", name="Files")
     expect(tree).to_be_visible()
     expect(tab.page.locator("#files-panel :focus")).to_have_count(1)
     tab.page.keyboard.press("Control+Shift+F")
@@ -80,7 +80,9 @@ def in_files(site, tab):
 
 
 def entry(tab, name):
-    return tab.page.get_by_role("treeitem", name=name, exact=True)
+    return tab.page.locator("#file-tree .tree-row").filter(
+        has=tab.page.get_by_text(name, exact=True)
+    )
 
 
 def tree_move(site, tab):
@@ -103,7 +105,7 @@ def tree_fold(site, tab):
 
 def tree_open(site, tab):
     press = in_files(site, tab)
-    press("l")
+    press("ArrowDown")
     expect(entry(tab, "last.txt")).to_be_focused()
     press("Enter")
     expect(tab.page.get_by_role("region", name="last.txt")).to_contain_text("the last one")

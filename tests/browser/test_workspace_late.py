@@ -2,8 +2,8 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.test_workspace import STAMPS, folder, looks, opened, row, tab
-from tests.browser.test_workspace_meanwhile import ROWS, rename
+from tests.browser.test_workspace import STAMPS, folder, opened, row, tab
+from tests.browser.test_workspace_meanwhile import rename
 
 __all__ = ["folder", "tab"]
 
@@ -17,10 +17,10 @@ def test_a_folder_is_never_drawn_as_it_was_before_something_was_done_in_it(tab, 
         if len(held) > 1:
             route.continue_()
 
-    tab.page.route(ROWS, hold_the_first)
+    tab.page.route(STAMPS, hold_the_first)
     (folder / "by-the-agent.txt").write_text("new")
-    with tab.page.expect_request(ROWS):
-        looks(tab)
+    with tab.page.expect_request(STAMPS):
+        tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     row(tab, "README.md").press("Delete")
     expect(row(tab, "README.md")).to_have_count(0)
     tab.hold(STAMPS)  # the next look would put it right
@@ -34,13 +34,12 @@ def test_a_folder_is_never_drawn_as_it_was_before_something_was_done_in_it(tab, 
 def test_an_answer_takes_no_focus_from_who_has_gone_on_meanwhile(tab, folder):
     """Else the next key, as Delete, would be for a row that nobody chose."""
     opened(tab)
-    held = tab.hold(ROWS)
-    with tab.page.expect_request(ROWS):
+    held = tab.hold(STAMPS)
+    with tab.page.expect_request(STAMPS):
         rename(tab, "README.md", "a.md").press("Enter")
-    tab.page.keyboard.press("End")
     tab.page.keyboard.press("Home")
     expect(row(tab, "docs")).to_be_focused()
-    with tab.page.expect_response(ROWS):
+    with tab.page.expect_response(STAMPS):
         held.release()
     tab.page.evaluate("() => fetch(location.href).then((answer) => answer.text())")
     expect(row(tab, "a.md")).to_be_visible()

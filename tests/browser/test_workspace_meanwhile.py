@@ -6,6 +6,7 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.test_workspace import (
+    STAMPS,
     folder,
     let_go,
     looks,
@@ -19,7 +20,6 @@ from tests.tab import LIVE, wait_for
 __all__ = ["folder", "tab"]
 
 LOST = "That did not get through. Check the connection and try again."
-ROWS = re.compile(r"/workspace/rows\?")
 README = re.compile(r"/workspace/file\?path=README")
 
 
@@ -56,10 +56,10 @@ def test_late_news_of_a_file_does_not_replace_the_one_that_was_opened_since(tab,
     (folder / "other.md").write_text("# Another\n")
     row(opened(tab), "README.md").click()
     expect(heading(tab, "Read me")).to_be_visible()
-    held = tab.hold(README)
-    with tab.page.expect_request(README):
+    held = tab.hold(STAMPS)
+    with tab.page.expect_request(STAMPS):
         (folder / "README.md").write_text("# Written anew\n")
-        looks(tab)
+        tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     row(tab, "other.md").click()
     expect(heading(tab, "Another")).to_be_visible()
     let_go(tab, held[0])
@@ -70,6 +70,7 @@ def test_late_news_of_a_file_does_not_replace_the_one_that_was_opened_since(tab,
 
 
 def test_what_is_cut_off_says_so_and_the_tree_shows_what_came_of_it(tab, folder):
+    tab.expects("htmx:error")
     (folder / "other.md").write_text("# Another\n")
     opened(tab)
     row(tab, "other.md").press("Delete")
@@ -82,9 +83,9 @@ def test_what_is_cut_off_says_so_and_the_tree_shows_what_came_of_it(tab, folder)
     expect(row(tab, "other.md")).to_be_visible()
     tab.page.evaluate(CUT_OFF, "/workspace/rename")
     rename(tab, "other.md", "third.md").press("Enter")
-    looks(tab)
+    expect(tab.page.get_by_role("dialog", name="Rename").get_by_role("alert")).to_have_text(LOST)
+    tab.page.keyboard.press("Escape")
     expect(row(tab, "third.md")).to_be_visible()
-    expect(alert(tab)).to_have_text(LOST)
     tab.page.evaluate(CUT_OFF, "/workspace/delete")
     row(tab, "third.md").press("Delete")
     looks(tab)
@@ -105,14 +106,13 @@ def test_what_is_cut_off_says_so_and_the_tree_shows_what_came_of_it(tab, folder)
 
 
 def test_a_refused_name_and_why_stay_while_the_folder_changes_which_is_shown_then(tab, folder):
+    tab.expects("422")
     opened(tab)
     field = rename(tab, "README.md", "a/b")
     tab.page.keyboard.press("Enter")
     expect(field).to_have_accessible_description("A name cannot have a / in it.")
     (folder / "by-the-agent.txt").write_text("new")
-    with tab.page.expect_response(ROWS):
-        looks(tab)
-    tab.has_sent_all()
+    looks(tab)
     expect(field).to_have_accessible_description("A name cannot have a / in it.")
     expect(field).to_have_value("a/b")
     tab.page.keyboard.press("Escape")

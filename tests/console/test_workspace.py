@@ -1,8 +1,8 @@
 """The agent's files on the page: rows of the tree, the file that is open, and what is done with them."""
 
 import io
-import json
 import os
+import re
 import shutil
 import zipfile
 
@@ -60,6 +60,26 @@ def view(client, chat, path, **query):
     return html(answer)
 
 
+def shown_anew(client, chat, **query):
+    """What the page is told of the folders and of the file that it names."""
+    answer = client.get(f"{base(chat)}refresh", {"stamp": "", "most": "0", **query})
+    assert answer.status_code == 200
+    return html(answer)
+
+
+def stamp_in(page):
+    return re.search(r'data-stamp="([^"]*)"', page)[1]
+
+
+def done_by(answer):
+    """Where the page goes then, what the toast says, and the key of its Undo."""
+    page = html(answer)
+    here = re.search(r'data-here="([^"]*)"', page)[1]
+    said = re.search(r"<span>(.*?)</span>", page)
+    key = re.search(r'name="deleted" value="(\w+)"', page)
+    return here, said and said[1], key and key[1]
+
+
 def test_the_panel_has_the_first_folder_and_others_come_when_they_are_unfolded(
     client, chat, folder
 ):
@@ -67,8 +87,13 @@ def test_the_panel_has_the_first_folder_and_others_come_when_they_are_unfolded(
     (folder / "docs" / "api.md").touch()
     shown = html(client.get(base(chat)))
     assert 'data-path="docs"' in shown and "api.md" not in shown
-    below = html(client.get(f"{base(chat)}rows?path=docs&level=2"))
-    assert 'data-path="docs/api.md"' in below and 'aria-level="2"' in below
+    below = shown_anew(client, chat, folder="docs")
+    assert 'data-path="docs/api.md"' in below and f"#{in_id(shown)}" in below
+
+
+def in_id(panel):
+    """Of the list in the first folder."""
+    return re.search(r'</summary><ul id="(in-\w+)"', panel)[1]
 
 
 def test_a_folder_of_many_comes_in_parts(client, chat, folder):
@@ -76,9 +101,11 @@ def test_a_folder_of_many_comes_in_parts(client, chat, folder):
         (folder / f"{number:03}").touch()
     first = html(client.get(base(chat)))
     assert first.count("data-path=") == 500
-    assert "Show 3 more" in first and 'data-more="500"' in first
-    rest = html(client.get(f"{base(chat)}rows?path=&start=500&level=1"))
-    assert rest.count("data-path=") == 3 and 'aria-posinset="503"' in rest
+    assert "Show 3 more" in first and "rows?path=&amp;start=500" in first
+    rest = html(client.get(f"{base(chat)}rows?path=&start=500"))
+    assert rest.count("data-path=") == 3 and "Show" not in rest
+    assert f"#{re.search(r'more-.{16}', first)[0]}" in rest
+    assert shown_anew(client, chat, folder="", most="503").count("data-path=") == 503
 
 
 def test_hidden_characters_of_a_name_are_boxes(client, chat, folder):
@@ -172,12 +199,12 @@ def test_what_is_too_large_or_no_text_says_so(client, chat, folder):
 
 
 def test_an_upload_says_what_is_there_already_and_then_replaces_or_keeps_both(client, chat, folder):
-    assert json.loads(upload(client, chat, "api.md").content) == {"path": "api.md"}
+    first = upload(client, chat, "api.md")
+    assert done_by(first) == ("api.md", None, None) and "Uploaded api.md" in html(first)
     again = upload(client, chat, "api.md", b"two")
-    assert (again.status_code, again.content) == (409, b"api.md is there already.")
-    assert json.loads(upload(client, chat, "api.md", b"two", if_taken="keep_both").content) == {
-        "path": "api-2.md"
-    }
+    assert again.status_code == 409
+    assert "api.md is there already." in html(again) and "keep_both" in html(again)
+    assert done_by(upload(client, chat, "api.md", b"two", if_taken="keep_both"))[0] == "api-2.md"
     upload(client, chat, "api.md", b"three", if_taken="replace")
     assert (folder / "api.md").read_bytes() == b"three"
 
@@ -186,10 +213,11 @@ def test_what_was_replaced_and_what_replaced_it_take_turns(client, chat, folder)
     (folder / "docs").mkdir()
     upload(client, chat, "a.md", b"one", folder="docs")
     (folder / "docs" / "a.md").chmod(0o640)
-    answer = upload(client, chat, "a.md", b"two", folder="docs", if_taken="replace").json()
+    answer = upload(client, chat, "a.md", b"two", folder="docs", if_taken="replace")
     for content in (b"one", b"two", b"one"):
-        assert (answer["path"], answer["said"]) == ("docs/a.md", "Replaced docs/a.md")
-        answer = client.post(f"{base(chat)}restore", {"deleted": answer["deleted"]}).json()
+        here, said, key = done_by(answer)
+        assert (here, said) == ("docs/a.md", "Replaced docs/a.md")
+        answer = client.post(f"{base(chat)}restore", {"deleted": key})
         assert (folder / "docs" / "a.md").read_bytes() == content
         assert (folder / "docs" / "a.md").stat().st_mode & 0o777 == 0o640
     assert [each.name for each in (folder / "docs").iterdir()] == ["a.md"]
@@ -197,13 +225,14 @@ def test_what_was_replaced_and_what_replaced_it_take_turns(client, chat, folder)
 
 def test_what_was_replaced_stands_beside_what_cannot_give_way(client, chat, folder):
     upload(client, chat, "a.md", b"one")
-    gone = upload(client, chat, "a.md", b"two", if_taken="replace").json()
+    _, _, key = done_by(upload(client, chat, "a.md", b"two", if_taken="replace"))
     (folder / "a.md").unlink()
     (folder / "a.md").mkdir()
-    back = client.post(f"{base(chat)}restore", {"deleted": gone["deleted"]}).json()
-    assert back == {"path": "a-2.md"}
+    back = client.post(f"{base(chat)}restore", {"deleted": key})
+    assert done_by(back) == ("a-2.md", None, None)
     assert (folder / "a-2.md").read_bytes() == b"one" and (folder / "a.md").is_dir()
-    assert upload(client, chat, "new.md", b"x", if_taken="replace").json() == {"path": "new.md"}
+    new = upload(client, chat, "new.md", b"x", if_taken="replace")
+    assert done_by(new) == ("new.md", None, None)
 
 
 def test_an_upload_that_breaks_off_replaces_nothing_and_keeps_nothing(chat, folder, own_home):
@@ -228,11 +257,11 @@ def test_a_file_is_renamed_deleted_and_brought_back(client, chat, folder):
     (folder / "docs").mkdir()
     (folder / "docs" / "a.md").write_text("a")
     renamed = client.post(f"{base(chat)}rename", {"path": "docs/a.md", "name": "b.md"})
-    assert json.loads(renamed.content) == {"path": "docs/b.md"}
-    gone = client.post(f"{base(chat)}delete", {"path": "docs/b.md"}).json()
-    assert gone["said"] == "Deleted docs/b.md"
-    back = client.post(f"{base(chat)}restore", {"deleted": gone["deleted"]})
-    assert json.loads(back.content) == {"path": "docs/b.md"}
+    assert done_by(renamed)[0] == "docs/b.md"
+    _, said, key = done_by(client.post(f"{base(chat)}delete", {"path": "docs/b.md"}))
+    assert said == "Deleted docs/b.md"
+    back = client.post(f"{base(chat)}restore", {"deleted": key})
+    assert done_by(back) == ("docs/b.md", None, None)
     assert (folder / "docs" / "b.md").read_text() == "a"
 
 
@@ -240,7 +269,9 @@ def test_a_name_with_a_slash_is_refused(client, chat, folder):
     (folder / "a.md").write_text("a")
     for name in ("../../x/y", "docs/a.md"):
         answer = client.post(f"{base(chat)}rename", {"path": "a.md", "name": name})
-        assert (answer.status_code, answer.content) == (422, b"A name cannot have a / in it.")
+        assert answer.status_code == 422
+        assert '"#files-rename-alert"' in html(answer)
+        assert "A name cannot have a / in it." in html(answer)
     assert [each.name for each in folder.iterdir()] == ["a.md"]
 
 
@@ -254,18 +285,43 @@ def test_a_new_place_that_cannot_be_is_named_not_the_file(client, chat, folder, 
     assert (folder / "a.md").read_text() == "a"
 
 
-def test_what_has_changed_has_another_stamp(client, chat, folder):
+def test_what_has_changed_is_drawn_anew_and_nothing_else(client, chat, folder):
     (folder / "a.txt").write_text("a")
-
-    def stamps():
-        return client.get(f"{base(chat)}stamps?path=a.txt&path=&path=none").json()["stamps"]
-
-    first = stamps()
-    assert first == stamps() and first[2] == ""
+    seen = {"path": "a.txt", "seen": stamp_in(view(client, chat, "a.txt"))}
+    known = {"folder": "", "stamp": stamp_in(html(client.get(base(chat))))}
+    assert shown_anew(client, chat, **known, **seen) == ""
     (folder / "b.txt").write_text("b")
-    assert stamps()[0] == first[0] and stamps()[1] != first[1]
+    drawn = shown_anew(client, chat, **known, **seen)
+    assert 'data-path="b.txt"' in drawn and "#file-view" not in drawn
     (folder / "a.txt").write_text("longer")
-    assert stamps()[0] != first[0]
+    drawn = shown_anew(client, chat, **seen)
+    assert "longer" in drawn and "Changed just now" in drawn
+    (folder / "a.txt").unlink()
+    drawn = shown_anew(client, chat, **seen)
+    assert "a.txt is gone." in drawn and 'data-stamp=""' in drawn
+    assert shown_anew(client, chat, path="a.txt", seen="") == ""
+    assert shown_anew(client, chat, folder="none") == ""
+
+
+def test_a_folder_that_cannot_be_listed_says_so_in_its_place(client, chat, folder):
+    (folder / "docs").touch()  # by now a file
+    assert "docs cannot be used" in shown_anew(client, chat, folder="docs")
+
+
+def test_a_refusal_is_said_above_the_tree(client, chat, folder):
+    gone = client.get(f"{base(chat)}file", {"path": "none.md"})
+    assert gone.status_code == 404
+    assert '"#files-alert"' in html(gone) and "none.md cannot be used" in html(gone)
+
+
+def test_what_is_found_stands_with_its_path_and_nothing_is_said(client, chat, folder):
+    (folder / "docs").mkdir()
+    (folder / "docs" / "api.md").touch()
+    found = html(client.get(f"{base(chat)}rows", {"q": "API docs"}))
+    assert "docs/api.md</span>" in found and 'data-words="API docs"' in found
+    none = html(client.get(f"{base(chat)}rows", {"q": "else"}))
+    assert "No file has these words in its path." in none
+    assert "<li" not in html(client.get(f"{base(chat)}rows", {"q": " "}))
 
 
 def test_all_of_it_is_downloaded_as_a_zip(client, chat, folder):
@@ -282,7 +338,7 @@ def test_somebody_elses_conversation_has_no_files(chat, folder):
         "",
         "rows",
         "file?path=a.txt",
-        "stamps?path=a.txt",
+        "refresh?path=a.txt",
         "content?path=a.txt",
         "zip",
     ):
@@ -332,7 +388,7 @@ def test_the_tree_marks_what_the_plan_changed_and_shows_what_it_removed(client, 
     root = html(client.get(base(changed)))
     assert "Changed by this plan" in row_of(root, "docs")
     assert "by this plan" not in row_of(root, "same.md")
-    docs = html(client.get(f"{base(changed)}rows?path=docs&level=2"))
+    docs = shown_anew(client, changed, folder="docs")
     assert "Changed by this plan" in row_of(docs, "docs/api.md")
     assert "New in this plan" in row_of(docs, "docs/schemas")
     gone = docs[docs.index('data-gone="docs/notes.md"') :]
@@ -341,7 +397,7 @@ def test_the_tree_marks_what_the_plan_changed_and_shows_what_it_removed(client, 
 
 def row_of(page, path):
     start = page.index(f'data-path="{path}"')
-    return page[start : page.index("</div>", start)]
+    return page[start : page.index("</li>", start)]
 
 
 def test_an_open_file_says_which_subtask_changed_it_and_what(client, changed):
@@ -356,24 +412,29 @@ def test_an_open_file_says_which_subtask_changed_it_and_what(client, changed):
 
 def test_what_was_removed_and_is_there_again_has_changed(client, changed):
     (files_of(changed) / "docs" / "notes.md").write_text("again")
-    docs = html(client.get(f"{base(changed)}rows?path=docs&level=2"))
+    docs = shown_anew(client, changed, folder="docs")
     assert "data-gone" not in docs
     assert "Changed by this plan" in row_of(docs, "docs/notes.md")
 
 
-def test_marks_have_another_tag_when_an_attempt_has_ended(client, changed, chat):
-    def tag(of):
-        return client.get(f"{base(of)}stamps?path=").json()["marks"]
+def test_folders_and_the_open_file_are_drawn_anew_when_an_attempt_has_ended(client, changed, chat):
+    """Who searched meanwhile finds the marks in the tree."""
+    root = html(client.get(base(changed)))
+    assert stamp_in(root).endswith(f".{plan_of(changed).pk}-2")
+    assert stamp_in(html(client.get(base(chat)))).endswith(".0-0")
+    was, _, _ = stamp_in(root).rpartition("-")
+    assert "Changed by this plan" in shown_anew(client, changed, folder="", stamp=f"{was}-1")
+    was, _, _ = stamp_in(view(client, changed, "docs/api.md")).rpartition("-")
+    drawn = shown_anew(client, changed, path="docs/api.md", seen=f"{was}-1")
+    assert "Subtask 1" in drawn and "Changed just now" not in drawn
 
-    assert tag(changed) == f"{plan_of(changed).pk}-2"
-    assert tag(chat) == "0-0"
 
-
-def test_rows_of_what_was_removed_are_counted(client, changed):
+def test_a_folder_of_which_all_was_removed_is_not_called_empty(client, changed):
     shutil.rmtree(files_of(changed) / "docs")
     (files_of(changed) / "same.md").unlink()
-    root = html(client.get(f"{base(changed)}rows?path="))
-    assert 'data-gone="docs"' in root and 'data-count="1"' in root
+    root = shown_anew(client, changed, folder="")
+    assert 'data-gone="docs"' in root and "No files yet" not in root
+    assert "docs was removed by this plan." in root
 
 
 def test_a_subtask_that_was_removed_since_is_named_by_its_key(client, changed):
@@ -385,16 +446,15 @@ def test_a_subtask_that_was_removed_since_is_named_by_its_key(client, changed):
 
 def test_what_an_undo_has_put_back_has_no_mark_until_that_is_undone(client, changed):
     plan = plan_of(changed)
-    before = client.get(f"{base(changed)}stamps?path=").json()["marks"]
+    before = stamp_in(shown_anew(client, changed, folder=""))
     row = actions.undo_changes(plan, "s2", "alice")
-    docs = html(client.get(f"{base(changed)}rows?path=docs&level=2"))
+    docs = shown_anew(client, changed, folder="docs")
     assert "by this plan" not in row_of(docs, "docs/notes.md")
     assert "Changed by this plan" in row_of(docs, "docs/api.md")
-    undone = client.get(f"{base(changed)}stamps?path=").json()["marks"]
-    assert undone != before
+    assert shown_anew(client, changed, folder="", stamp=before)
     actions.undo_changes(plan, "s1", "alice")
-    assert "by this plan" not in html(client.get(f"{base(changed)}rows?path=docs&level=2"))
+    assert "by this plan" not in shown_anew(client, changed, folder="docs")
     assert "Subtask" not in view(client, changed, "docs/api.md")
     actions.reverse_undo(row, "alice")
-    docs = html(client.get(f"{base(changed)}rows?path=docs&level=2"))
+    docs = shown_anew(client, changed, folder="docs")
     assert "Removed by this plan" in docs and "Changed by this plan" not in docs

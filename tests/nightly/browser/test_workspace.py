@@ -1,5 +1,6 @@
 """The agent's files: what is shown of each, links between them, and what is found."""
 
+import os
 import re
 import shutil
 
@@ -9,6 +10,7 @@ from tests.browser.conftest import PHONE
 from tests.browser.test_workspace import (
     API,
     BETWEEN_LOOKS,
+    STAMPS,
     folder,
     let_go,
     looks,
@@ -53,6 +55,7 @@ def test_code_and_tables_of_a_long_page_keep_their_height(tab, folder):
 
 
 def test_a_name_that_would_lead_elsewhere_is_refused_where_it_is_typed(tab, folder):
+    tab.expects("422")
     opened(tab)
     row(tab, "README.md").focus()
     tab.page.keyboard.press("F2")
@@ -60,12 +63,20 @@ def test_a_name_that_would_lead_elsewhere_is_refused_where_it_is_typed(tab, fold
     field.fill("../../x/y")
     tab.page.keyboard.press("Enter")
     expect(field).to_be_focused()
-    expect(field).to_have_attribute("aria-invalid", "true")
     expect(field).to_have_accessible_description("A name cannot have a / in it.")
     field.fill("x.md")
     tab.page.keyboard.press("Enter")
     expect(row(tab, "x.md")).to_be_focused()
     expect(tab.page.get_by_text("A name cannot have a / in it.")).to_have_count(0)
+
+
+def test_what_has_no_name_in_utf_8_is_shown_and_says_why_it_cannot_be_opened(tab, folder):
+    (folder / os.fsdecode(b"odd\xff")).touch()
+    odd = row(opened(tab), "odd?")
+    odd.dispatch_event("click")  # Playwright presses nothing that is disabled
+    expect(alert(tab)).to_have_text("Its name is not UTF-8, so it cannot be opened here.")
+    row(tab, "README.md").click()
+    expect(alert(tab)).to_have_text("")
 
 
 def test_an_open_file_is_shown_again_once_it_is_back(tab, folder):
@@ -88,7 +99,7 @@ def test_an_open_file_is_shown_again_once_it_is_back(tab, folder):
 
 
 def test_a_page_s_links_lead_to_other_files_and_to_places_of_a_page(tab, folder):
-    tab.expects("status of 404")
+    tab.expects("404")
     (folder / "README.md").write_text(
         "# Read me\n\n[reference](docs/api.md#api-reference) [there](#far-below) [none](no.md)"
         " [pictures](docs/img) [out](../agent.json)\n\n" + "Words.\n\n" * 60 + "## Far below\n"
@@ -101,24 +112,23 @@ def test_a_page_s_links_lead_to_other_files_and_to_places_of_a_page(tab, folder)
     assert "#" not in tab.page.url
     expect(view(tab).get_by_role("link", name="out")).to_have_count(0)
     view(tab).get_by_role("link", name="none").click()
-    expect(view(tab)).to_contain_text("no.md cannot be used")
+    expect(alert(tab)).to_contain_text("no.md cannot be used")
     view(tab).get_by_role("link", name="pictures").click()
     expect(row(tab, "img")).to_be_focused()
     view(tab).get_by_role("link", name="reference").press("Enter")
     expect(view(tab).get_by_role("heading", name="API reference")).to_be_focused()
-    expect(row(tab, "api.md")).to_have_attribute("aria-selected", "true")
+    expect(row(tab, "api.md")).to_have_attribute("aria-current", "true")
 
 
 def test_a_folder_that_is_drawn_anew_twice_at_once_has_its_rows_once(tab):
     row(opened(tab), "docs").click()
     expect(row(tab, "api.md")).to_be_visible()
     held = []
-    tab.page.route(
-        re.compile(r"/workspace/rows\?path=docs"),
-        lambda route: held.append(route) if len(held) < 2 else route.continue_(),
-    )
+    tab.page.route(STAMPS, lambda route: held.append(route) if len(held) < 2 else route.continue_())
+    tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    wait_for(tab, lambda: held)
     row(tab, "img").focus()
-    tab.page.keyboard.press("Delete")  # asks for the rows, and so does the look at what has changed
+    tab.page.keyboard.press("Delete")
     wait_for(tab, lambda: len(held) == 2)
     for request in held:
         let_go(tab, request)
@@ -175,7 +185,7 @@ def test_on_a_phone_it_is_a_sheet_with_the_tree_then_the_file(site, folder, open
     tab.page.keyboard.press("Escape")
     expect(row(tab, "README.md")).to_be_focused()
     tab.page.keyboard.press("Escape")
-    expect(tab.page.get_by_role("tree")).to_be_hidden()
+    expect(tab.page.locator("#file-tree")).to_be_hidden()
     expect(tab.page.get_by_label("Conversation menu")).to_be_focused()
 
 
@@ -184,7 +194,8 @@ def test_where_the_open_file_has_all_the_room_a_refusal_stands_above_it(tab, fol
     row(opened(tab), "README.md").click()
     expect(heading(tab, "Read me")).to_be_visible()
     tab.page.set_viewport_size(PHONE)
-    refusal = {"status": 422, "content_type": "text/plain", "body": "It is in use."}
+    said = '<hx-partial hx-target="#files-alert" hx-swap="textContent">It is in use.</hx-partial>'
+    refusal = {"status": 422, "content_type": "text/html", "body": said}
     tab.page.route(re.compile("/workspace/delete"), lambda route: route.fulfill(**refusal))
     tab.button("Delete README.md").click()
     expect(alert(tab)).to_have_text("It is in use.")
@@ -199,7 +210,7 @@ def test_news_of_each_of_many_unfolded_folders_is_shown(tab, folder):
     opened(tab)
     expect(row(tab, "many-69")).to_be_visible()
     tab.page.locator("[data-path^='many-']").evaluate_all("(all) => all.forEach((e) => e.click())")
-    expect(tab.page.locator("[data-path^='many-'][aria-expanded=true]")).to_have_count(70)
+    expect(tab.page.locator("[open] > [data-path^='many-']")).to_have_count(70)
     for number in (0, 69):
         (folder / f"many-{number:02}" / f"{number}.txt").write_text("new")
         looks(tab)
@@ -212,7 +223,7 @@ def test_it_stands_in_place_of_the_plan_and_each_button_swaps(site, folder, open
     expect(tab.button("Files")).to_have_attribute("aria-expanded", "true")
     tab.page.locator("[data-toggle-drawer]").click()
     expect(tab.plan).to_be_visible()
-    expect(tab.page.get_by_role("tree")).to_be_hidden()
+    expect(tab.page.locator("#file-tree")).to_be_hidden()
     tab.button("Files").click()
     expect(tab.plan).to_be_hidden()
     tab.button("Close files").click()
@@ -220,8 +231,8 @@ def test_it_stands_in_place_of_the_plan_and_each_button_swaps(site, folder, open
     expect(tab.button("Files")).to_be_focused()
 
 
-def test_a_file_is_renamed_in_its_row(tab, folder):
-    tab.expects("status of 409")
+def test_a_file_is_renamed_in_a_small_form(tab, folder):
+    tab.expects("409")
     opened(tab)
     row(tab, "README.md").click()
     expect(view(tab).get_by_role("heading", name="Read me")).to_be_visible()

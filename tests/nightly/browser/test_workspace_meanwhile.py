@@ -15,9 +15,8 @@ from tests.browser.test_workspace import (
     opened,
     row,
     tab,
-    view,
 )
-from tests.browser.test_workspace_meanwhile import LOST, README, ROWS, alert, heading, rename
+from tests.browser.test_workspace_meanwhile import LOST, README, alert, heading, rename
 
 __all__ = ["folder", "tab"]
 
@@ -32,8 +31,8 @@ def test_of_two_files_that_are_opened_the_last_one_stays(tab, folder):
     expect(heading(tab, "Another")).to_be_visible()
     let_go(tab, held[0])
     expect(heading(tab, "Another")).to_be_visible()
-    expect(row(tab, "other.md")).to_have_attribute("aria-selected", "true")
-    expect(row(tab, "README.md")).to_have_attribute("aria-selected", "false")
+    expect(row(tab, "other.md")).to_have_attribute("aria-current", "true")
+    expect(row(tab, "README.md")).not_to_have_attribute("aria-current", "true")
 
 
 def test_what_is_dropped_on_a_folder_that_is_only_read_does_not_open_in_place_of_the_page(
@@ -106,7 +105,7 @@ def test_a_plan_that_comes_is_shown_to_who_is_not_in_the_files(site, tab):
         tab.say("/plan I want to quick")
     site.drive()
     expect(tab.plan).to_be_visible()
-    expect(tab.page.get_by_role("tree")).to_be_hidden()
+    expect(tab.page.locator("#file-tree")).to_be_hidden()
 
 
 def test_what_a_slow_server_does_not_answer_is_not_asked_again(clock, tab):
@@ -119,29 +118,22 @@ def test_what_a_slow_server_does_not_answer_is_not_asked_again(clock, tab):
     held[0].continue_()
 
 
-def test_marks_that_changed_while_searching_are_in_the_tree_that_comes_back(tab):
+def test_what_changed_while_searching_is_in_the_tree_that_comes_back(tab, folder):
     opened(tab)
     tab.page.get_by_role("searchbox", name="Find a file").fill("flow")
     expect(row(tab, "docs/img/flow.png")).to_be_visible()
-
-    def mark(route):
-        route.fulfill(json=route.fetch().json() | {"marks": "another"})
-
-    tab.page.route(STAMPS, mark)
+    (folder / "by-the-agent.txt").write_text("new")
     looks(tab)
-    with tab.page.expect_response(ROWS):
-        tab.page.get_by_role("searchbox", name="Find a file").press("Escape")
-    tab.page.unroute(STAMPS)
-    expect(row(tab, "README.md")).to_be_visible()
+    expect(row(tab, "by-the-agent.txt")).to_have_count(0)
+    tab.page.get_by_role("searchbox", name="Find a file").press("Escape")
+    expect(row(tab, "by-the-agent.txt")).to_be_visible()
 
 
 def test_what_is_dropped_with_others_is_taken_in_and_why_those_were_not_stays_said(tab, folder):
-    tab.expects("status of 413")
+    tab.expects("413", "ERR_FAILED")
     refusal = {"status": 413, "content_type": "text/plain", "body": "big.bin is too large."}
     tab.page.route(re.compile(r"/upload\?.*name=big"), lambda route: route.fulfill(**refusal))
-    tab.page.route(
-        re.compile(r"/upload\?.*name=first"), lambda route: route.fulfill(body='{"path": ')
-    )
+    tab.page.route(re.compile(r"/upload\?.*name=first"), lambda route: route.abort())
     tree = opened(tab).page.locator("#file-tree")
     drop(tree, "big.bin", "a.txt")
     expect(row(tab, "a.txt")).to_be_visible()
@@ -168,7 +160,7 @@ def test_the_open_file_is_renamed_and_deleted_where_it_has_no_row(tab, folder):
     tab.page.get_by_role("searchbox", name="Find a file").fill("flow")
     expect(row(tab, "docs/img/flow.png")).to_be_visible()
     tab.button("Rename README.md").click()
-    field = view(tab).get_by_role("textbox", name="New name of README.md")
+    field = tab.page.get_by_role("textbox", name="New name of README.md")
     expect(field).to_be_focused()
     tab.page.keyboard.press("Escape")
     expect(tab.button("Rename README.md")).to_be_focused()
@@ -176,7 +168,7 @@ def test_the_open_file_is_renamed_and_deleted_where_it_has_no_row(tab, folder):
     tab.page.keyboard.type("ABOUT")
     tab.page.keyboard.press("Enter")
     expect(heading(tab, "ABOUT.md")).to_be_visible()
-    expect(view(tab)).to_be_focused()
+    expect(tab.button("Rename ABOUT.md")).to_be_focused()
     assert (folder / "ABOUT.md").exists() and not (folder / "README.md").exists()
     tab.button("Delete ABOUT.md").click()
     expect(heading(tab, "Read me")).to_have_count(0)

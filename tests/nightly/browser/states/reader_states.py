@@ -242,18 +242,18 @@ def agent_files(s):
     tab = s.chat()
     tab.expects("409")
     tab.button("Files").click()
-    row = tab.page.get_by_role("treeitem", name="docs", exact=True)
+    row = tab.page.locator("#file-tree summary", has_text="docs")
     row.click()
-    tab.page.get_by_role("treeitem", name=re.compile("^a-page")).click()
+    tab.page.get_by_role("link", name=re.compile("^a-page")).click()
     expect(tab.page.get_by_role("heading", name="Page", exact=True)).to_be_visible()
     yield ""
     sent = {"name": "a.txt", "mimeType": "text/plain", "buffer": b"another"}
-    tab.page.get_by_role("treeitem", name="a.txt", exact=True).focus()
+    tab.page.get_by_role("link", name="a.txt", exact=True).focus()
     tab.page.locator("#files-to-upload").set_input_files([sent])
     expect(tab.button("Keep both")).to_be_focused()
     yield "taken"
     tab.button("Keep both").click()
-    expect(tab.page.get_by_text("Uploaded a.txt")).to_be_visible()
+    expect(tab.page.get_by_text("Uploaded a-2.txt")).to_be_visible()
     row.focus()
     tab.page.keyboard.press("Delete")
     expect(tab.page.get_by_text("Deleted docs")).to_be_visible()
