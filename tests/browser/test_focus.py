@@ -42,6 +42,7 @@ def test_a_verb_of_a_failed_subtask_leads_to_its_row(site, open_tab):
         press(tab, "Retry subtask 2")
     focused(tab, ROW)
     site.drive()
+    expect(tab.row(2).get_by_text("6 attempts")).to_be_visible()  # all of that is drawn
     press(tab, "Skip subtask 2")
     press(tab, "Skip", dialog(tab))
     expect(tab.row(2)).to_have_attribute("data-state", "abandoned")
