@@ -30,6 +30,7 @@ from agents.tools.confinement import (
     FileName,
     NameTaken,
     Workspace,
+    move,
     move_to_free,
     opened_folder,
     translated_errors,
@@ -205,6 +206,8 @@ def settle(row: Trashed) -> None:
 
     A file that was to be replaced, and still has its place, has a second name here and no more.
     """
+    if row.was_replaced:
+        put_back_if_free(row)
     item = item_of(row)
     if item is None or (row.was_replaced and is_in_its_place(row, item)):
         return discard(row)
@@ -216,6 +219,17 @@ def item_of(row: Trashed) -> os.stat_result | None:
     with suppress(FileNotFoundError), opened(row) as trash:
         return os.stat(ITEM, dir_fd=trash, follow_symlinks=False)
     return None
+
+
+def put_back_if_free(row: Trashed) -> None:
+    """Of a disk without second names: what has left its place, into which nothing came."""
+    *above, name = row.path.split("/")
+    with (
+        suppress(OSError),
+        opened(row) as trash,
+        opened_folder(Path(row.root), tuple(above)) as folder,
+    ):
+        move(trash, ITEM, folder, FileName(name))
 
 
 def is_in_its_place(row: Trashed, item: os.stat_result) -> bool:

@@ -327,6 +327,10 @@ def test_a_disk_without_hard_links_replaces_by_moving(alice, folder, monkeypatch
     monkeypatch.setattr(trash.os, "link", no_links)
     replaced = put(alice, "a.txt", b"two", if_taken="replace").json()["replaced"]
     assert (folder / "a.txt").read_text() == "two"
+    with monkeypatch.context() as full:
+        full.setattr(trash.os, "replace", no_room)
+        assert put(alice, "a.txt", b"three", if_taken="replace").status_code == 507
+    assert (folder / "a.txt").read_text() == "two"
     alice.post(f"{BASE}/restore", {"deleted": replaced})
     assert (folder / "a.txt").read_text() == "one"
 
