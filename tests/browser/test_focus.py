@@ -42,13 +42,8 @@ def test_a_verb_of_a_failed_subtask_leads_to_its_row(site, open_tab):
         press(tab, "Retry subtask 2")
     focused(tab, ROW)
     site.drive()
-    tab.sees_plan(run="idle")
-    expect(tab.row(2).get_by_text("6 attempts")).to_be_visible()
-    tab.has_all_answers()  # what is drawn anew is for no key that was pressed before
     press(tab, "Skip subtask 2")
-    expect(dialog(tab)).to_be_visible()
-    with tab.sends():
-        press(tab, "Skip", dialog(tab))
+    press(tab, "Skip", dialog(tab))
     expect(tab.row(2)).to_have_attribute("data-state", "abandoned")
     focused(tab, ROW)
 
