@@ -136,9 +136,12 @@ function begins({ repeat }) {
   if (!repeat) pressedAt = performance.now();
 }
 
-/** Behind the click of it. */
+/** Behind the click of it; a browser that is busy may let the next press begin before. */
 function ends() {
-  setTimeout(() => (pressedAt = null));
+  const ended = pressedAt;
+  setTimeout(() => {
+    if (pressedAt === ended) pressedAt = null;
+  });
 }
 
 // Before everybody else, and by whatever it is pressed: pointer, key, or a chord of ours.

@@ -3,7 +3,7 @@
 from playwright.sync_api import expect
 
 from tests.browser.test_workspace import STAMPS, folder, opened, row, tab
-from tests.browser.test_workspace_meanwhile import rename
+from tests.browser.test_workspace_meanwhile import heading, rename
 
 __all__ = ["folder", "tab"]
 
@@ -45,5 +45,6 @@ def test_an_answer_takes_no_focus_from_who_has_gone_on_meanwhile(tab, folder):
     expect(row(tab, "a.md")).to_be_visible()
     expect(row(tab, "docs")).to_be_focused()
     row(tab, "a.md").click()
+    expect(heading(tab, "Read me")).to_be_visible()
     rename(tab, "a.md", "b.md").press("Enter")
     expect(row(tab, "b.md")).to_be_focused()
