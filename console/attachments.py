@@ -26,7 +26,8 @@ from agents.tools.base import ToolFailed
 from agents.tools.confinement import Workspace
 from agents.tools.images import NotShown, image_of
 from agents.workspace import attachments
-from agents.workspace.attachments import PLAIN, Files, cannot_be_shown, workspace_of
+from agents.workspace.attachments import PLAIN, Files, cannot_be_shown
+from agents.workspace.files import AgentFiles
 from console.call_images import HEADERS, not_shown
 from console.conversation_state import ConversationState
 from console.model_choices import seeing_model, sees_images
@@ -87,7 +88,7 @@ def files_of(conversation: Conversation, files: Files) -> list[ShownFile]:
 
 def workspace_or_none(conversation: Conversation) -> Workspace | None:
     try:
-        return workspace_of(conversation)
+        return AgentFiles.of(conversation)
     except Refused:
         return None
 
@@ -205,7 +206,7 @@ def removed(name: str) -> str:
 def workspace_picture(conversation: Conversation, path: str) -> HttpResponse:
     """A picture that lies among the agent's files, as a reply shows it. Raises NotFound."""
     try:
-        data = workspace_of(conversation).read(path, LARGEST_PICTURE)
+        data = AgentFiles.of(conversation).read(path, LARGEST_PICTURE)
     except ToolFailed as fault:
         raise NotFound(str(fault)) from None
     return picture(data, path.rpartition("/")[2], CHANGING)

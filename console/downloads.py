@@ -22,7 +22,7 @@ from agents.pools import DOWNLOADS, person
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import Parts, numbered
 from agents.workspace.attachments import PLAIN
-from agents.workspace.files import Files, Place, moment_of, refusals
+from agents.workspace.files import AgentFiles, moment_of, refusals
 from console.attachments import CHANGING, PRIVATE
 
 PIECE = 64 * 1024
@@ -75,33 +75,32 @@ class Pieces(StreamingHttpResponse):
                 self.taking.release()
 
 
-def file_response(place: Place, path: str) -> Pieces:
+def file_response(files: AgentFiles, path: str) -> Pieces:
     """The file, to be saved, whatever it holds. Raises NotFound."""
     with refusals(path):
-        file = place.files.open(path)
-    return whole(file, path, PLAIN, place.person)
+        file = files.open(path)
+    return whole(file, path, PLAIN, files.person)
 
 
-def zip_response(place: Place, path: str = "") -> Pieces:
+def zip_response(files: AgentFiles, path: str = "") -> Pieces:
     """All files below a folder as a zip, made while it goes out."""
-    files = place.files
     with refusals(path):
         parts = files.locate(path or ".")
         if not files.is_folder(path or "."):
             raise ToolFailed(path)
-    name = parts[-1] if parts else place.name
-    return saved(zipped(files, path or "."), f"{name}.zip", "application/zip", place.person)
+    name = parts[-1] if parts else files.name
+    return saved(zipped(files, path or "."), f"{name}.zip", "application/zip", files.person)
 
 
-def pdf_response(place: Place, path: str) -> Pieces:
+def pdf_response(files: AgentFiles, path: str) -> Pieces:
     """A PDF, to be read in a frame of our own page. Raises NotFound."""
     with refusals(path):
-        file = place.files.open(path)
+        file = files.open(path)
         if file.read(len(PDF_SIGN)) != PDF_SIGN:
             file.close()
             raise ToolFailed(path)
         file.seek(0)
-    response = whole(file, path, "application/pdf", place.person)
+    response = whole(file, path, "application/pdf", files.person)
     disposition = content_disposition_header(False, path.rpartition("/")[2]) or "inline"
     response.headers["Content-Disposition"] = disposition
     response.headers["Content-Security-Policy"] = PDF_POLICY
@@ -148,13 +147,13 @@ class Sink(RawIOBase):
         return taken
 
 
-def zipped(files: Files, path: str) -> Iterator[bytes]:
+def zipped(files: AgentFiles, path: str) -> Iterator[bytes]:
     """What cannot be opened, such as a link out of the workspace or a pipe, is left out. Of a file
     that grows meanwhile it holds what was there: it might grow without end."""
     sink, names = Sink(), ZipNames(files, files.locate(path))
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for entry in files.walk(path):
-            if not stat.S_ISREG(entry.mode) or entry.is_hard_link:
+            if not entry.is_file or entry.is_hard_link:
                 continue
             try:
                 file = files.open("/".join(entry.parts))
@@ -177,7 +176,7 @@ class ZipNames:
     others get a number.
     """
 
-    def __init__(self, files: Files, above: Parts) -> None:
+    def __init__(self, files: AgentFiles, above: Parts) -> None:
         self.files = files
         self.given: dict[Parts, str] = {above: ""}
         self.taken: set[str] = set()

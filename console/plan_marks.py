@@ -16,7 +16,7 @@ from agents.recordings.changes import Change
 from agents.recordings.paths import path_bytes
 from agents.recordings.store import Store, StoreBroken
 from agents.recordings.unified import sided
-from agents.workspace.files import Place
+from agents.workspace.files import AgentFiles
 from console.file_diffs import FileDiff, drawn_change
 from plans.changes import (
     Changes,
@@ -115,12 +115,12 @@ class Marks:
         return diff if diff.blocks else FileDiff(note=gettext("No line of it was changed."))
 
 
-def marks_of(conversation: Conversation, place: Place) -> Marks:
+def marks_of(conversation: Conversation, files: AgentFiles) -> Marks:
     plan = active_plan(conversation)
     if plan is None:
         return Marks()
     changes = changes_of_plan(plan)
-    is_here = bool(changes.root) and Path(changes.root).resolve() == place.root.resolve()
+    is_here = bool(changes.root) and Path(changes.root).resolve() == files.root.resolve()
     if not is_here:
         return Marks(plan)
     undos = UndoHistory(plan.conversation_id)

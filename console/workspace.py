@@ -15,7 +15,7 @@ from agents.errors import NotFound, Refused
 from agents.hidden_characters import count_hidden
 from agents.tools.base import ToolFailed
 from agents.tools.images import NotShown, image_of
-from agents.workspace.files import Files, Item, Place, refusals
+from agents.workspace.files import AgentFiles, Item, refusals
 from console.attachments import LARGEST_PICTURE, in_words
 from console.downloads import PDF_SIGN
 from console.file_diffs import FileDiff
@@ -108,15 +108,15 @@ class Rows:
         return self.count - self.next if self.is_cut else 0
 
 
-def stamp_of(place: Place, path: str, marks: Marks) -> str:
+def stamp_of(files: AgentFiles, path: str, marks: Marks) -> str:
     """Another one when a file or folder is to be drawn anew; empty where it is gone."""
-    stamp = place.files.stamp(path)
+    stamp = files.stamp(path)
     return stamp and f"{stamp}.{marks.tag}"
 
 
-def folder_rows(place: Place, path: str, start: int, most: int, marks: Marks) -> Rows:
+def folder_rows(files: AgentFiles, path: str, start: int, most: int, marks: Marks) -> Rows:
     """Part of a folder, or in its place why it cannot be listed."""
-    files, stamp = place.files, stamp_of(place, path, marks)
+    stamp = stamp_of(files, path, marks)
     try:
         with refusals(path or "."):
             listing = files.items(path or ".", start, most)
@@ -133,7 +133,7 @@ def folder_rows(place: Place, path: str, start: int, most: int, marks: Marks) ->
     return Rows(rows, path, listing.count, listing.is_cut, start + len(rows), stamp)
 
 
-def gone_items(files: Files, path: str, marks: Marks) -> list[Item]:
+def gone_items(files: AgentFiles, path: str, marks: Marks) -> list[Item]:
     """What the plan removed from a folder and nobody has made anew."""
     return [
         Item(each, "folder" if is_folder else "file", 0, 0)
@@ -146,9 +146,9 @@ def shape_of(item: Item, marks: Marks, is_gone: bool) -> str:
     return "removed" if is_gone else marks.shape(item.path, is_folder=item.kind == "folder")
 
 
-def found_rows(place: Place, words: str, marks: Marks) -> Rows:
+def found_rows(files: AgentFiles, words: str, marks: Marks) -> Rows:
     with refusals("."):
-        listing = place.files.find(words)
+        listing = files.find(words)
     rows = [Row(item, True, shape_of(item, marks, False)) for item in listing.items]
     return Rows(rows, count=listing.count, is_cut=listing.is_cut, next=listing.count)
 
@@ -206,29 +206,30 @@ class OpenFile:
         return self.form if self.form in ("page", "changes") else "source"
 
 
-def open_file(place: Place, path: str, conversation: int, form: str, marks: Marks) -> OpenFile:
+def open_file(files: AgentFiles, path: str, conversation: int, form: str, marks: Marks) -> OpenFile:
     """Raises NotFound where it is gone, no ordinary file, or not to be read."""
     last = marks.last_change(path)
     if form == "changes" and last:
-        with refusals(path), place.files.open(path) as file:
+        with refusals(path), files.open(path) as file:
             size = file.seek(0, 2)
-        shown = OpenFile(path, size, place.files.stamp(path), "changes", diff=marks.diff(path))
+        shown = OpenFile(path, size, files.stamp(path), "changes", diff=marks.diff(path))
     else:
-        shown = whole_file(place, path, conversation, as_source=form == "source")
+        shown = whole_file(files, path, conversation, as_source=form == "source")
     return replace(shown, last=last)
 
 
-def open_or_gone(place: Place, path: str, conversation: int, form: str, marks: Marks) -> OpenFile:
+def open_or_gone(
+    files: AgentFiles, path: str, conversation: int, form: str, marks: Marks
+) -> OpenFile:
     """The open file as it is now; also that it is gone."""
     try:
-        return open_file(place, path, conversation, form, marks)
+        return open_file(files, path, conversation, form, marks)
     except NotFound:
         note = gettext("{path} is gone.").format(path=visible_plain(path))
         return OpenFile(path, 0, "", note=note, is_gone=True)
 
 
-def whole_file(place: Place, path: str, conversation: int, *, as_source: bool) -> OpenFile:
-    files = place.files
+def whole_file(files: AgentFiles, path: str, conversation: int, *, as_source: bool) -> OpenFile:
     stamp = files.stamp(path)
     with refusals(path), files.open(path) as file:
         size = file.seek(0, 2)
@@ -261,7 +262,7 @@ def too_large(size: int) -> str:
     return gettext("Too large to show ({size}).").format(size=in_words(size))
 
 
-def picture(files: Files, path: str, conversation: int, file: OpenFile) -> OpenFile:
+def picture(files: AgentFiles, path: str, conversation: int, file: OpenFile) -> OpenFile:
     """By what its bytes are, not by what it is called."""
     if file.size > LARGEST_PICTURE:
         return OpenFile(path, file.size, file.stamp, note=too_large(file.size))
@@ -283,7 +284,7 @@ def picture(files: Files, path: str, conversation: int, file: OpenFile) -> OpenF
     )
 
 
-def is_pdf(files: Files, path: str) -> bool:
+def is_pdf(files: AgentFiles, path: str) -> bool:
     with suppress(ToolFailed), files.open(path) as file:
         return file.read(len(PDF_SIGN)) == PDF_SIGN
     return False

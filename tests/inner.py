@@ -226,7 +226,7 @@ from agents.workspace import files as workspace_files
 from agents.workspace.attachments import LARGEST as ATTACHMENTS_LARGEST
 from agents.workspace.attachments import LARGEST_IMAGE, MOST_FILES, remove, safe_name
 from agents.workspace.attachments import take_in as attachments_take_in
-from agents.workspace.files import Files, moment_of, place_in, place_of
+from agents.workspace.files import AgentFiles, moment_of
 from agents.workspace.trash import store
 from console import alternatives as console_alternatives
 from console import (

@@ -127,10 +127,12 @@ class Entry:
     """A file or link below a folder; `parts` lead to it from the root."""
 
     parts: Parts
-    mode: int
-    size: int
-    modified_at: float
+    status: os.stat_result
     is_hard_link: bool  # one that may not be followed
+
+    @property
+    def is_file(self) -> bool:
+        return stat.S_ISREG(self.status.st_mode)
 
     @property
     def path(self) -> str:
@@ -160,7 +162,7 @@ class Workspace:
 
     def read(self, path: str, largest: int) -> bytes:
         with self.parent_of(path) as (parent, name):
-            self.check_plain(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
+            self.check_plain(status_in(parent, name), path)
             handle = os.open(name, FILE, dir_fd=parent)
             with os.fdopen(handle, "rb") as file:
                 now = os.fstat(handle)  # it may have been swapped since the first check
@@ -177,26 +179,25 @@ class Workspace:
 
         A temporary file takes the old one's place, so a link or pipe is never opened.
         """
-        with self.parent_of(path, make=True) as (parent, name):
-            try:
-                old = os.stat(name, dir_fd=parent, follow_symlinks=False)
-            except FileNotFoundError:
-                mode = None
-            else:
-                self.check_plain(old, path)
-                if not old.st_mode & stat.S_IWUSR:
-                    raise ToolFailed(f"{display_path(path)} is write-protected.")
-                mode = stat.S_IMODE(old.st_mode)
-            with new_file(parent, [content]) as new:
-                if mode is not None:
-                    os.chmod(new, mode, dir_fd=parent)
-                os.replace(new, name, src_dir_fd=parent, dst_dir_fd=parent)
-            return mode is None
+        with (
+            self.parent_of(path, make=True) as (parent, name),
+            new_file(parent, [content]) as new,
+        ):
+            is_new = not self.take_mode(parent, name, new, path)
+            os.replace(new, name, src_dir_fd=parent, dst_dir_fd=parent)
+            return is_new
+
+    def status(self, path: str, *, follow: bool = True) -> os.stat_result:
+        """What lies at the path; `follow` is about a link that the path ends in."""
+        if follow and not self.locate(path):
+            with translated_errors(path):
+                return self.root.stat()
+        with self.parent_of(path, follow=follow) as (parent, name):
+            return status_in(parent, name)
 
     def is_there(self, path: str) -> bool:
-        with suppress(ToolFailed), self.parent_of(path) as (parent, name):
-            os.stat(name, dir_fd=parent, follow_symlinks=False)
-            return True
+        with suppress(ToolFailed):
+            return bool(self.status(path))
         return False
 
     def add(
@@ -227,19 +228,25 @@ class Workspace:
             try:
                 return move_to_free(parent, new, parent, name, only=True)
             except NameTaken:
-                self.take_mode(parent, name, new)
+                self.take_mode(parent, name, new, name)
                 with replacing(parent, name):
                     os.replace(new, name, src_dir_fd=parent, dst_dir_fd=parent)
             return name
 
-    def take_mode(self, folder: int, name: FileName, heir: str) -> None:
-        """Give a file the mode of what it is to replace, if that is a file to be written over."""
-        with suppress(FileNotFoundError):
-            old = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            self.check_plain(old, name)
-            if not old.st_mode & stat.S_IWUSR:
-                raise ToolFailed(f"{display_path(name)} is write-protected.")
-            os.chmod(heir, stat.S_IMODE(old.st_mode), dir_fd=folder)
+    def take_mode(self, folder: int, name: FileName, heir: FileName, path: str) -> bool:
+        """Give a file the mode of what it is to replace; false where nothing is there.
+
+        Raises ToolFailed for what is no file to be written over.
+        """
+        try:
+            old = status_in(folder, name)
+        except FileNotFoundError:
+            return False
+        self.check_plain(old, path)
+        if not old.st_mode & stat.S_IWUSR:
+            raise ToolFailed(f"{display_path(path)} is write-protected.")
+        os.chmod(heir, stat.S_IMODE(old.st_mode), dir_fd=folder)
+        return True
 
     def open(self, path: str) -> BinaryIO:
         """A file to be read piece by piece; the caller closes it."""
@@ -254,12 +261,10 @@ class Workspace:
 
     def holds(self, path: str) -> bool:
         """Whether there is a file that may be read."""
-        try:
-            with self.parent_of(path) as (parent, name):
-                self.check_plain(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
-        except ToolFailed:
-            return False
-        return True
+        with suppress(ToolFailed):
+            self.check_plain(self.status(path), path)
+            return True
+        return False
 
     def remove(self, path: str) -> None:
         """A file that has gone already is no failure."""
@@ -267,10 +272,7 @@ class Workspace:
             os.unlink(name, dir_fd=parent)
 
     def is_folder(self, path: str) -> bool:
-        if not self.locate(path):
-            return True
-        with self.parent_of(path) as (parent, name):
-            return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+        return stat.S_ISDIR(self.status(path).st_mode)
 
     def walk(self, path: str, until: float = math.inf) -> Iterator[Entry]:
         """All files and links at or below a path, by name; links are not followed.
@@ -291,19 +293,14 @@ class Workspace:
                         remove_abandoned(handle, FileName(name))
                         continue
                     try:
-                        status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                        status = status_in(handle, name)
                     except OSError:  # gone since
                         continue
                     if stat.S_ISDIR(status.st_mode):
                         inner.append(name)
                         continue
-                    yield Entry(
-                        parts=(*parts, *within, name),
-                        mode=status.st_mode,
-                        size=status.st_size,
-                        modified_at=status.st_mtime,
-                        is_hard_link=self.is_forbidden_link(status),
-                    )
+                    is_hard_link = self.is_forbidden_link(status)
+                    yield Entry((*parts, *within, name), status, is_hard_link)
                 folders[:] = sorted(set(inner) - IGNORED) if len(within) < DEEPEST else []
 
     def entry_parts(self, path: str) -> Parts:
@@ -365,10 +362,15 @@ class Workspace:
         for _, _, names, handle in os.fwalk(home):
             for name in names:
                 with suppress(OSError):
-                    status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                    status = status_in(handle, name)
                     if status.st_nlink > 1:
                         links.add((status.st_dev, status.st_ino))
         return links
+
+
+def status_in(folder: int, name: str) -> os.stat_result:
+    """Of an entry of an opened folder; a link is an entry of its own."""
+    return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
 
 @contextmanager
@@ -425,7 +427,7 @@ def move(source: int, name: FileName, folder: int, to: FileName) -> None:
             return
         if (error := ctypes.get_errno()) not in (errno.EINVAL, errno.ENOSYS):
             raise OSError(error, os.strerror(error))
-    if stat.S_ISDIR(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode):
+    if stat.S_ISDIR(status_in(source, name).st_mode):
         os.mkdir(to, 0o700, dir_fd=folder)
         os.rename(name, to, src_dir_fd=source, dst_dir_fd=folder)
     else:
@@ -448,7 +450,7 @@ def move_to_free(
 
     Raises NameTaken where it is to be the name `only`.
     """
-    is_folder = stat.S_ISDIR(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode)
+    is_folder = stat.S_ISDIR(status_in(source, name).st_mode)
     for number in count(1):
         free = FileName(numbered(wanted, number, is_folder=is_folder))
         before(free)
@@ -470,8 +472,7 @@ def numbered(name: str, number: int, *, is_folder: bool = False) -> str:
 
 def remove_abandoned(folder: int, name: FileName) -> None:
     with suppress(OSError):
-        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        if status.st_mtime < time.time() - ABANDONED_AFTER:
+        if status_in(folder, name).st_mtime < time.time() - ABANDONED_AFTER:
             os.unlink(name, dir_fd=folder)
 
 

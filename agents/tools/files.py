@@ -104,8 +104,8 @@ def list_files(workspace: Workspace, args: ListFiles) -> str:
         note = ""
         if entry.is_hard_link:
             note = " (hard link)"
-        elif not stat.S_ISREG(entry.mode):
-            note = " (link)" if stat.S_ISLNK(entry.mode) else " (not an ordinary file)"
+        elif not entry.is_file:
+            note = " (link)" if stat.S_ISLNK(entry.status.st_mode) else " (not an ordinary file)"
         rows.append(entry.path + note)
     if not rows:
         return f"{display_path(args.path or '.')} holds no files."
@@ -344,7 +344,7 @@ def collect_lines(workspace: Workspace, path: str, deadline: float) -> Lines:
         return text
     left = LARGEST_SEARCH
     for entry in workspace.walk(path):
-        if not stat.S_ISREG(entry.mode):
+        if not entry.is_file:
             continue
         if len(text.names) >= MOST_SEARCHED or left <= 0 or time.monotonic() > deadline:
             text.is_cut = True
@@ -358,7 +358,7 @@ def collect_lines(workspace: Workspace, path: str, deadline: float) -> Lines:
         except ToolFailed:  # too large, or gone since
             text.skipped += 1
             continue
-        left -= entry.size if text.add(name, content) else 0
+        left -= entry.status.st_size if text.add(name, content) else 0
     return text
 
 

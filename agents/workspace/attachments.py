@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 import mimetypes
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -20,15 +19,14 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents import events
 from agents.actors import Actor
-from agents.errors import Conflict, DiskFull, Invalid, NotFound, Refused
+from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.events import lock_conversation
 from agents.models import Attachment, Conversation, Message
-from agents.normalization import normalized
 from agents.statements import prepared
-from agents.tools import permissions
 from agents.tools.base import ToolFailed
-from agents.tools.confinement import FileName, NoRoom, Workspace
+from agents.tools.confinement import FileName, Workspace
 from agents.tools.images import Image, NotShown, image_of
+from agents.workspace.files import AgentFiles, refusals, shortened, visible
 
 Files = Sequence[Attachment]
 
@@ -37,11 +35,9 @@ CUT_OFF = timedelta(minutes=1)  # after which nobody is at work on a row any mor
 MOST_FILES = 10  # in a message box
 LARGEST = 20_000_000  # bytes of a file
 LARGEST_IMAGE = 5_000_000  # bytes that models take; a larger one is a file like any other
-LONGEST_NAME, LONGEST_ENDING = 120, 16  # bytes in UTF-8
+LONGEST_NAME = 120  # bytes in UTF-8
 TOO_LARGE = gettext_lazy("A file may have 20 MB at most.")
-FULL = gettext_lazy("The server’s disk is full. The file was not stored; make room and try again.")
 PLAIN = "application/octet-stream"
-NO_LETTERS = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 
 
 def take_in(
@@ -49,7 +45,7 @@ def take_in(
 ) -> Attachment:
     """Store a file in the workspace and put it into the message box."""
     demand_room(conversation, name)
-    workspace, digest = workspace_of(conversation), hashlib.sha256()
+    workspace, digest = AgentFiles.of(conversation), hashlib.sha256()
     row = Attachment(conversation=conversation, is_moving=True)
 
     def digested() -> Iterator[bytes]:
@@ -64,20 +60,16 @@ def take_in(
         row.save()
 
     try:
-        workspace.add(FOLDER, FileName(safe_name(name)), digested(), before=named)
+        with refusals(FOLDER):
+            workspace.add(FOLDER, FileName(safe_name(name)), digested(), before=named)
         if image := image_at(workspace, row.path):
             row.width, row.height, row.data = image.width, image.height, image.data
         guessed = mimetypes.guess_type(row.name)[0] or PLAIN
         row.media_type = image.media_type if image else guessed
         attach(row, name, by)
-    except BaseException as fault:
+    except BaseException:
         if row.pk:
             remove_file(row)
-        if isinstance(fault, NoRoom):
-            raise DiskFull(str(FULL)) from None
-        if isinstance(fault, ToolFailed):
-            sentence = gettext("The file cannot be stored: {fault}").format(fault=fault)
-            raise Conflict(sentence) from None
         raise
     return row
 
@@ -158,7 +150,7 @@ def delete_unused(files: Files) -> None:
 def remove_file(row: Attachment) -> None:
     """It and its row; what stands there else than what was attached is somebody's work."""
     with suppress(Refused, ToolFailed):
-        workspace = workspace_of(row.conversation)
+        workspace = AgentFiles.of(row.conversation)
         if hashlib.sha256(workspace.read(row.path, LARGEST)).hexdigest() == row.digest:
             workspace.remove(row.path)
     Attachment.objects.filter(pk=row.pk).delete()
@@ -169,11 +161,6 @@ def remove_cut_off() -> None:
     moving = Attachment.objects.filter(is_moving=True, created_at__lt=timezone.now() - CUT_OFF)
     for row in moving.defer("data"):
         remove_file(row)
-
-
-def workspace_of(conversation: Conversation) -> Workspace:
-    """Where the agent's file tools work."""
-    return Workspace(permissions.of_conversation(conversation).folder)
 
 
 @prepared
@@ -239,12 +226,5 @@ def cannot_be_shown(file: Attachment) -> bool:
 
 def safe_name(wanted: str) -> str:
     """A plain name of a file: no folders, nothing that is not seen, not hidden, not too long."""
-    text = normalized(wanted.encode(errors="ignore").decode(), "NFC")
-    text = re.split(r"[/\\]", text)[-1]
-    seen = "".join(sign for sign in text if unicodedata.category(sign) not in NO_LETTERS)
-    name = " ".join(seen.split()).strip(". ")
-    stem, dot, ending = name.rpartition(".")
-    if not stem or len(ending.encode()) > LONGEST_ENDING:
-        stem, dot, ending = name, "", ""
-    stem = stem.encode()[:LONGEST_NAME].decode(errors="ignore").rstrip(". ")
-    return f"{stem or 'file'}{dot}{ending}"
+    name = " ".join(visible(re.split(r"[/\\]", wanted)[-1]).split()).strip(". ")
+    return shortened(name, LONGEST_NAME) or "file"

@@ -12,13 +12,12 @@ import time
 import unicodedata
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from agents.config.store import files_folder, read_agent
 from agents.config.workspaces import agent_ids
@@ -34,15 +33,16 @@ from agents.tools.confinement import (
     NoRoom,
     NotAName,
     OtherDisk,
+    Parts,
     ReadOnly,
     Workspace,
     display_path,
     move_to_free,
+    status_in,
     translated_errors,
 )
 from agents.tools.files import editing
 from agents.tools.permissions import Permissions, access
-from agents.workspace.attachments import FULL, LONGEST_ENDING, NO_LETTERS
 
 Kind = Literal["folder", "file", "link", "other"]
 IfTaken = Literal["refuse", "replace", "keep_both"]
@@ -51,7 +51,9 @@ MOST_LISTED = 500  # of a folder in one answer
 MOST_FOUND = 200
 FIND_SECONDS = 2.0
 SWEEP_SECONDS = 5.0  # in one agent's folder
-LONGEST_NAME = 240  # bytes: a number may have to stand behind it
+LONGEST_NAME, LONGEST_ENDING = 240, 16  # bytes: a number may have to stand behind it
+NO_LETTERS = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
+FULL = gettext_lazy("The server’s disk is full. The file was not stored; make room and try again.")
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,13 @@ class Item:
     size: int
     modified_at: float
     is_usable: bool = True
+
+    @classmethod
+    def of(cls, parts: Parts, status: os.stat_result) -> Self:
+        path = "/".join(parts)
+        shown = path.encode(errors="replace").decode()
+        kind = kind_of(status.st_mode)
+        return cls(shown, kind, status.st_size, status.st_mtime, shown == path)
 
     @property
     def name(self) -> str:
@@ -78,12 +87,42 @@ class Listing:
     is_cut: bool = False
 
 
-class Files(Workspace):
-    """The workspace, entry by entry: a link is an entry of its own here, not what it leads to."""
+class AgentFiles(Workspace):
+    """The workspace of an agent in the hands of the person who may talk with it.
+
+    Raises NotFound where the agent is not this person's. A link is an entry of its own here, not
+    what it leads to.
+    """
+
+    def __init__(self, agent_id: str, person: int) -> None:
+        reaches_server = access(agent_id, person)
+        permissions = Permissions(read_agent(agent_id), reaches_server)
+        super().__init__(permissions.folder)
+        agent = permissions.agent
+        self.agent, self.person = agent.id, person
+        self.agent_name = agent.file.name or agent.id
+        self.is_linked = agent.file.workspace is not None
+        self.is_read_only = self.is_linked and permissions.grant("write_file") == "off"
+
+    @classmethod
+    def of(cls, conversation: Conversation) -> Self:
+        return cls(conversation.agent_id, conversation.owner_id)
+
+    @property
+    def name(self) -> str:
+        return self.root.name if self.is_linked else self.agent_name
+
+    def check_writable(self) -> None:
+        if self.is_read_only:
+            raise Forbidden(
+                gettext("{agent} may only read in {folder}, so it is not changed here.").format(
+                    agent=self.agent_name, folder=self.root.name
+                )
+            )
 
     def items(self, path: str, start: int = 0, most: int = MOST_LISTED) -> Listing:
         """A part of a folder; only this part is looked at closely."""
-        parts = self.locate(path)
+        parts, items = self.locate(path), []
         with self.folder(parts, path) as handle, translated_errors(path):
             with os.scandir(handle) as found:
                 entries = [
@@ -91,39 +130,22 @@ class Files(Workspace):
                     for each in found
                     if each.name != TRASH and not UNFINISHED.fullmatch(each.name)
                 ]
-            entries.sort()
-            names = [name for _, _, name in entries[start : start + most]]
-            items = [self.item_in(handle, parts, name) for name in names]
-        return Listing([item for item in items if item], len(entries), start + most < len(entries))
-
-    def item_in(self, folder: int, parts: tuple[str, ...], name: str) -> Item | None:
-        """Nothing for what has gone meanwhile."""
-        try:
-            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except OSError:
-            return None
-        path = "/".join((*parts, name))
-        shown = path.encode(errors="replace").decode()
-        return Item(shown, kind_of(status.st_mode), status.st_size, status.st_mtime, shown == path)
+            for _, _, name in sorted(entries)[start : start + most]:
+                with suppress(OSError):  # gone meanwhile
+                    items.append(Item.of((*parts, name), status_in(handle, name)))
+        return Listing(items, len(entries), start + most < len(entries))
 
     def item(self, path: str) -> Item:
-        with self.parent_of(path, follow=False) as (folder, name):
-            os.stat(name, dir_fd=folder, follow_symlinks=False)
-            found = self.item_in(folder, self.entry_parts(path)[:-1], name)
-        if found is None:
-            raise ToolFailed(f"{path} does not exist.")
-        return found
+        return Item.of(self.entry_parts(path), self.status(path, follow=False))
 
     def find(self, text: str) -> Listing:
         """Files whose path has each of these words in it, in any letter case."""
         words, found = text.casefold().split(), []
         deadline = time.monotonic() + FIND_SECONDS
         for entry in self.walk(".", deadline):
-            path = "/".join(entry.parts)
-            if all(word in path.casefold() for word in words):
-                shown = path.encode(errors="replace").decode()
-                kind, at = kind_of(entry.mode), entry.modified_at
-                found.append(Item(shown, kind, entry.size, at, shown == path))
+            path = "/".join(entry.parts).casefold()
+            if all(word in path for word in words):
+                found.append(Item.of(entry.parts, entry.status))
             if len(found) >= MOST_FOUND:
                 return Listing(found, len(found), is_cut=True)
         return Listing(found, len(found), is_cut=time.monotonic() > deadline)
@@ -131,26 +153,33 @@ class Files(Workspace):
     def stamp(self, path: str) -> str:
         """Another one when the file, or what is in the folder, has changed; empty for none."""
         try:
-            if not self.locate(path):
-                status = self.root.stat()
-            else:
-                with self.parent_of(path) as (folder, name):
-                    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except (ToolFailed, OSError):
+            status = self.status(path)
+        except ToolFailed:
             return ""
         size = 0 if stat.S_ISDIR(status.st_mode) else status.st_size
         return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{size:x}"
 
-    def rename(self, path: str, to: str) -> None:
-        """To a name that is free; nothing is replaced."""
-        with (
-            self.parent_of(path, follow=False) as (old_folder, old),
-            self.parent_of(to, follow=False) as (new_folder, new),
-        ):
+    def rename(self, path: str, to: str) -> str:
+        """Give it a name that is free, also in another folder that is there; its new path."""
+        self.check_writable()
+        folder, between, wanted = to.rpartition("/")
+        name = clean_name(wanted)
+        to = f"{folder}{between}{name}"
+        with refusals(path), editing(self), ExitStack() as stack:
+            old_folder, old = stack.enter_context(self.parent_of(path, follow=False))
+            status_in(old_folder, old)
+            if not name:
+                raise Invalid(gettext("Give it a name."))
+            try:
+                new_folder, new = stack.enter_context(self.parent_of(to, follow=False))
+            except ToolFailed:
+                sentence = gettext("{path} cannot be its new place: there is no such folder here.")
+                raise NotFound(sentence.format(path=display_path(to))) from None
             if self.entry_parts(path) != self.entry_parts(to):
                 move_to_free(old_folder, old, new_folder, new, only=True)
                 os.fsync(new_folder)
                 os.fsync(old_folder)
+        return to
 
 
 def kind_of(mode: int) -> Kind:
@@ -167,57 +196,6 @@ def moment_of(seconds: float) -> datetime:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
         return (datetime.max if seconds > 0 else datetime.min).replace(tzinfo=UTC)
-
-
-# Whose they are
-
-
-@dataclass(frozen=True)
-class Place:
-    """The workspace of an agent in the hands of the person who may talk with it."""
-
-    agent: str
-    agent_name: str
-    person: int
-    root: Path
-    is_linked: bool
-    is_read_only: bool
-
-    @property
-    def name(self) -> str:
-        return self.root.name if self.is_linked else self.agent_name
-
-    @property
-    def files(self) -> Files:
-        return Files(self.root)
-
-    def check_writable(self) -> None:
-        if self.is_read_only:
-            raise Forbidden(
-                gettext("{agent} may only read in {folder}, so it is not changed here.").format(
-                    agent=self.agent_name, folder=self.root.name
-                )
-            )
-
-
-def place_of(agent_id: str, person: int) -> Place:
-    """Raises NotFound where the agent is not this person's."""
-    reaches_server = access(agent_id, person)
-    permissions = Permissions(read_agent(agent_id), reaches_server)
-    agent = permissions.agent
-    is_linked = agent.file.workspace is not None
-    return Place(
-        agent=agent.id,
-        agent_name=agent.file.name or agent.id,
-        person=person,
-        root=permissions.folder,
-        is_linked=is_linked,
-        is_read_only=is_linked and permissions.grant("write_file") == "off",
-    )
-
-
-def place_in(conversation: Conversation) -> Place:
-    return place_of(conversation.agent_id, conversation.owner_id)
 
 
 @contextmanager
@@ -254,44 +232,23 @@ def remove_cut_off() -> None:
             deque(files.walk(".", time.monotonic() + SWEEP_SECONDS), maxlen=0)
 
 
-# What a person does
-
-
-def rename(place: Place, path: str, to: str) -> str:
-    """Give it another name, or another folder that is there; its new path."""
-    place.check_writable()
-    folder, between, wanted = to.rpartition("/")
-    name = clean_name(wanted)
-    with refusals(path), editing(place.files):
-        place.files.item(path)
-        if not name:
-            raise Invalid(gettext("Give it a name."))
-        to = f"{folder}{between}{name}"
-        demand_inside(place.files, to)
-        place.files.rename(path, to)
-    return to
-
-
-def demand_inside(files: Files, to: str) -> None:
-    """Raises NotFound for a new path whose folder is not there, or not within the workspace."""
-    try:
-        with files.parent_of(to, follow=False):
-            pass
-    except ToolFailed:
-        sentence = gettext("{path} cannot be its new place: there is no such folder here.")
-        raise NotFound(sentence.format(path=display_path(to))) from None
-
-
 def clean_name(wanted: str) -> str:
-    """A name without what nobody sees, and not too long for a disk."""
-    text = normalized(wanted.encode(errors="ignore").decode(), "NFC")
-    name = "".join(sign for sign in text if unicodedata.category(sign) not in NO_LETTERS).strip()
-    if name in (".", ".."):
-        return ""
+    """A name without what nobody sees, and not too long for a disk; empty where none is left."""
+    name = visible(wanted).strip()
     if UNFINISHED.fullmatch(name):
         name = name[1:]  # nobody sees one of these, and when it is old it is removed
+    return "" if name in (".", "..") else shortened(name)
+
+
+def visible(text: str) -> str:
+    text = normalized(text.encode(errors="ignore").decode(), "NFC")
+    return "".join(sign for sign in text if unicodedata.category(sign) not in NO_LETTERS)
+
+
+def shortened(name: str, most: int = LONGEST_NAME) -> str:
+    """A name of so many bytes at most, with its ending."""
     stem, dot, ending = name.rpartition(".")
-    if not stem or len(ending) > LONGEST_ENDING:
+    if not stem or len(ending.encode()) > LONGEST_ENDING:
         stem, dot, ending = name, "", ""
-    most = LONGEST_NAME - len(f"{dot}{ending}".encode())
-    return stem.encode()[:most].decode(errors="ignore") + dot + ending
+    rest = most - len(f"{dot}{ending}".encode())
+    return stem.encode()[:rest].decode(errors="ignore") + dot + ending

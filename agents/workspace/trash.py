@@ -33,11 +33,12 @@ from agents.tools.confinement import (
     move,
     move_to_free,
     opened_folder,
+    status_in,
     translated_errors,
 )
 from agents.tools.files import editing
 from agents.workspace.attachments import CUT_OFF, bounded
-from agents.workspace.files import IfTaken, Place, clean_name, refusals
+from agents.workspace.files import AgentFiles, IfTaken, clean_name, refusals
 
 RESTORABLE = timedelta(days=1)
 MOST_ERASED = 20  # at a time
@@ -47,27 +48,26 @@ IGNORES_ALL = FileName(".gitignore")
 NO_LINKS = (errno.EPERM, errno.EMLINK, errno.ENOTSUP)  # or none to a file of somebody else
 
 
-def delete(place: Place, path: str) -> Trashed:
-    """Take a file, link or folder out of the workspace. Raises Conflict on a mount in it."""
-    place.check_writable()
-    files = place.files
+def delete(files: AgentFiles, path: str) -> Trashed:
+    """Take a file, link or folder out of the files. Raises Conflict on a mount in it."""
+    files.check_writable()
     with refusals(path), editing(files), files.parent_of(path, follow=False) as (folder, name):
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-        with settled(new_row(place, "/".join(files.entry_parts(path)))) as row:
+        status_in(folder, name)
+        with settled(new_row(files, "/".join(files.entry_parts(path)))) as row:
             put_away(row, lambda trash: os.rename(name, ITEM, src_dir_fd=folder, dst_dir_fd=trash))
         os.fsync(folder)
     return row
 
 
 def store(
-    place: Place, folder: str, name: str, pieces: Iterable[bytes], if_taken: IfTaken = "refuse"
+    files: AgentFiles, folder: str, name: str, pieces: Iterable[bytes], if_taken: IfTaken = "refuse"
 ) -> tuple[str, Trashed | None]:
     """Take in a file, whole or not at all; its path, and what it replaced.
 
     Raises Conflict where the name is taken.
     """
-    place.check_writable()
-    files, replaced = place.files, list[Trashed]()
+    files.check_writable()
+    replaced = list[Trashed]()
     wanted = clean_name(name)
     if not wanted:
         raise Invalid(gettext("Give it a name."))
@@ -76,7 +76,7 @@ def store(
     @contextmanager
     def replacing(parent: int, name: FileName) -> Iterator[None]:
         whole = "/".join(files.entry_parts(path))
-        with editing(files), keeping(place, whole, parent, name) as row:
+        with editing(files), keeping(files, whole, parent, name) as row:
             yield
         replaced.append(row)
 
@@ -88,14 +88,14 @@ def store(
     return f"{folder}/{stored}".removeprefix("/"), replaced[0] if replaced else None
 
 
-def restore(place: Place, key: str) -> tuple[str, Trashed | None]:
+def restore(files: AgentFiles, key: str) -> tuple[str, Trashed | None]:
     """Bring back what was deleted or replaced; its path, and what it replaces now.
 
     What was replaced takes its place again from an ordinary file. All else, and from all else,
     comes by another name where its own is taken.
     """
-    row = found(place, key)
-    files, path, other = place.files, row.path, None
+    row = found(files, key)
+    path, other = row.path, None
     *above, last = path.split("/")
     name = FileName(last)
     with (
@@ -107,7 +107,7 @@ def restore(place: Place, key: str) -> tuple[str, Trashed | None]:
         opened(row) as trash,
     ):
         if row.was_replaced and may_give_way(files, folder, name):
-            with keeping(place, path, folder, name) as other:
+            with keeping(files, path, folder, name) as other:
                 os.replace(ITEM, name, src_dir_fd=trash, dst_dir_fd=folder)
         else:
             name = move_to_free(trash, ITEM, folder, name)
@@ -117,14 +117,14 @@ def restore(place: Place, key: str) -> tuple[str, Trashed | None]:
 
 def may_give_way(files: Workspace, folder: int, name: FileName) -> bool:
     with suppress(ToolFailed, OSError):
-        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        status = status_in(folder, name)
         files.check_plain(status, name)
         return bool(status.st_mode & stat.S_IWUSR)
     return False
 
 
 @contextmanager
-def keeping(place: Place, path: str, folder: int, name: FileName) -> Iterator[Trashed]:
+def keeping(files: AgentFiles, path: str, folder: int, name: FileName) -> Iterator[Trashed]:
     """Keep the file of that name while another takes its place; without the other it stays."""
 
     def second_name(trash: int) -> None:
@@ -135,7 +135,7 @@ def keeping(place: Place, path: str, folder: int, name: FileName) -> Iterator[Tr
                 raise
             os.rename(name, ITEM, src_dir_fd=folder, dst_dir_fd=trash)
 
-    row = new_row(place, path, was_replaced=True)
+    row = new_row(files, path, was_replaced=True)
     with settled(row):
         put_away(row, second_name)
         yield row
@@ -159,7 +159,7 @@ def sweep() -> None:
     home, late = Path(settings.PLANSIDE_HOME), (now - RESTORABLE).timestamp()
     for each in home.glob(f"{IN_HOME}/*/*"):  # a database that was restored knows nothing of some
         with suppress(OSError), opened_folder(home, (IN_HOME, each.parent.name)) as trash:
-            is_old = os.stat(each.name, dir_fd=trash, follow_symlinks=False).st_mtime < late
+            is_old = status_in(trash, each.name).st_mtime < late
             if is_old and not Trashed.objects.filter(key=each.name).exists():
                 remove(trash, each.name)
 
@@ -167,25 +167,25 @@ def sweep() -> None:
 # Rows, and where each lies
 
 
-def new_row(place: Place, path: str, *, was_replaced: bool = False) -> Trashed:
+def new_row(files: AgentFiles, path: str, *, was_replaced: bool = False) -> Trashed:
     return Trashed(
         key=secrets.token_hex(8),
-        agent=place.agent,
-        person_id=place.person,
-        root=str(place.root),
+        agent=files.agent,
+        person_id=files.person,
+        root=str(files.root),
         path=path,
         was_replaced=was_replaced,
     )
 
 
-def found(place: Place, key: str) -> Trashed:
+def found(files: AgentFiles, key: str) -> Trashed:
     """What this person may bring back into the workspace as it is now."""
-    place.check_writable()
-    rows = Trashed.objects.filter(agent=place.agent, person=place.person)
+    files.check_writable()
+    rows = Trashed.objects.filter(agent=files.agent, person=files.person)
     row = rows.filter(key=key[:16], at__gt=timezone.now() - RESTORABLE).first()
-    if row is None or item_of(row) is None:
+    if row is None or not is_there(row):
         raise NotFound(gettext("It was deleted more than a day ago, or is back already."))
-    if row.root != str(place.root):
+    if row.root != str(files.root):
         raise Conflict(gettext("The agent works in another folder now."))
     return row
 
@@ -202,41 +202,34 @@ def settled(row: Trashed) -> Iterator[Trashed]:
 
 
 def settle(row: Trashed) -> None:
-    """Make the row say what is there: kept, or nothing, and then it goes.
-
-    A file that was to be replaced, and still has its place, has a second name here and no more.
-    """
-    if row.was_replaced:
-        put_back_if_free(row)
-    item = item_of(row)
-    if item is None or (row.was_replaced and is_in_its_place(row, item)):
+    """Make the row say what is there: kept, or nothing, and then it goes."""
+    if (row.was_replaced and is_in_its_place(row)) or not is_there(row):
         return discard(row)
     row.state = Trashed.State.KEPT
     return row.save()
 
 
-def item_of(row: Trashed) -> os.stat_result | None:
+def is_there(row: Trashed) -> bool:
     with suppress(FileNotFoundError), opened(row) as trash:
-        return os.stat(ITEM, dir_fd=trash, follow_symlinks=False)
-    return None
+        return bool(status_in(trash, ITEM))
+    return False
 
 
-def put_back_if_free(row: Trashed) -> None:
-    """Of a disk without second names: what has left its place, into which nothing came."""
+def is_in_its_place(row: Trashed) -> bool:
+    """Whether a file that was to be replaced still is where it was, and has a second name here.
+
+    Of a disk without second names it has left its place: it is put back if nothing else came.
+    """
     *above, name = row.path.split("/")
     with (
         suppress(OSError),
         opened(row) as trash,
         opened_folder(Path(row.root), tuple(above)) as folder,
     ):
-        move(trash, ITEM, folder, FileName(name))
-
-
-def is_in_its_place(row: Trashed, item: os.stat_result) -> bool:
-    *above, name = row.path.split("/")
-    with suppress(OSError), opened_folder(Path(row.root), tuple(above)) as folder:
-        now = os.stat(FileName(name), dir_fd=folder, follow_symlinks=False)
-        return os.path.samestat(item, now)
+        with suppress(OSError):
+            move(trash, ITEM, folder, FileName(name))
+            return True
+        return os.path.samestat(status_in(trash, ITEM), status_in(folder, name))
     return False
 
 
@@ -309,35 +302,30 @@ def remove(above: int, name: str) -> None:
     """A folder with all that is in it, whatever its modes.
 
     Folders are brought up to the outermost one before they are gone through: as a tree they may be
-    deeper than calls or handles go.
+    deeper than calls or handles go, which Python's rmtree needs for each level.
     """
-    os.chmod(name, 0o700, dir_fd=above)
-    outermost = os.open(name, FOLDER, dir_fd=above)
-    try:
-        left = unlinked(outermost)
+    with emptied(above, name) as (outermost, left):
         while left:
-            each = left.pop()
-            os.chmod(each, 0o700, dir_fd=outermost)
-            inside = os.open(each, FOLDER, dir_fd=outermost)
-            try:
-                for inner in unlinked(inside):
-                    os.chmod(inner, 0o700, dir_fd=inside)
+            with emptied(outermost, left.pop()) as (inside, folders):
+                for each in folders:
+                    os.chmod(each, 0o700, dir_fd=inside)
                     brought = secrets.token_hex(16)
-                    os.rename(inner, brought, src_dir_fd=inside, dst_dir_fd=outermost)
+                    os.rename(each, brought, src_dir_fd=inside, dst_dir_fd=outermost)
                     left.append(brought)
-            finally:
-                os.close(inside)
-            os.rmdir(each, dir_fd=outermost)
+
+
+@contextmanager
+def emptied(above: int, name: str) -> Iterator[tuple[int, list[str]]]:
+    """A folder without its files, opened, and the folders in it; removed after the block."""
+    os.chmod(name, 0o700, dir_fd=above)
+    folder = os.open(name, FOLDER, dir_fd=above)
+    try:
+        with os.scandir(folder) as found:
+            entries = [(each.name, each.is_dir(follow_symlinks=False)) for each in found]
+        for inner, is_folder in entries:
+            if not is_folder:
+                os.unlink(inner, dir_fd=folder)
+        yield folder, [inner for inner, is_folder in entries if is_folder]
     finally:
-        os.close(outermost)
+        os.close(folder)
     os.rmdir(name, dir_fd=above)
-
-
-def unlinked(folder: int) -> list[str]:
-    """The folders in it; everything else is gone."""
-    with os.scandir(folder) as found:
-        entries = [(each.name, each.is_dir(follow_symlinks=False)) for each in found]
-    for name, is_folder in entries:
-        if not is_folder:
-            os.unlink(name, dir_fd=folder)
-    return [name for name, is_folder in entries if is_folder]

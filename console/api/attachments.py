@@ -42,7 +42,7 @@ def attachment_of(request: HttpRequest, id: int) -> Attachment:
 
 @conversations.post(
     "/{id}/attachments",
-    response=answers(NewAttachment, 404, 409, 507, status=201),
+    response=answers(NewAttachment, 403, 404, 409, 507, status=201),
     openapi_extra={"requestBody": BODY},
 )
 def attach(request: HttpRequest, id: int, name: str = "") -> Status[dict[str, object]]:

@@ -11,9 +11,9 @@ from ninja import Query, Router, Schema
 from ninja.responses import Status
 
 from agents.models import Trashed
-from agents.workspace import files, trash
+from agents.workspace import trash
 from agents.workspace.attachments import PLAIN
-from agents.workspace.files import IfTaken, Item, Kind, Place, moment_of, place_of, refusals
+from agents.workspace.files import AgentFiles, IfTaken, Item, Kind, moment_of, refusals
 from console.api.attachments import BINARY, BODY
 from console.api.auth import person
 from console.api.shapes import Body, answers
@@ -70,8 +70,8 @@ class DeletedShape(Schema):
     path: str
 
 
-def place(request: HttpRequest, agent_id: str) -> Place:
-    return place_of(agent_id, person(request).pk)
+def files_of(request: HttpRequest, agent_id: str) -> AgentFiles:
+    return AgentFiles(agent_id, person(request).pk)
 
 
 def shape(item: Item) -> FileShape:
@@ -85,13 +85,13 @@ def shape(item: Item) -> FileShape:
     )
 
 
-def shape_of(here: Place, path: str) -> FileShape:
+def shape_of(files: AgentFiles, path: str) -> FileShape:
     with refusals(path):
-        return shape(here.files.item(path))
+        return shape(files.item(path))
 
 
-def stored(here: Place, path: str, replaced: Trashed | None) -> StoredShape:
-    file = shape_of(here, path)
+def stored(files: AgentFiles, path: str, replaced: Trashed | None) -> StoredShape:
+    file = shape_of(files, path)
     return StoredShape(**file.dict(), replaced=replaced.key if replaced else "")
 
 
@@ -100,14 +100,14 @@ def list_files(
     request: HttpRequest, agent_id: str, path: Folder = "", start: Start = 0, q: str = ""
 ) -> FilesShape:
     """One folder, 500 at a time from `start` on; with `q` the files whose path has these words."""
-    here = place(request, agent_id)
+    files = files_of(request, agent_id)
     with refusals(path or "."):
-        listing = here.files.find(q) if q.strip() else here.files.items(path or ".", start)
+        listing = files.find(q) if q.strip() else files.items(path or ".", start)
     return FilesShape(
         items=[shape(item) for item in listing.items],
         count=listing.count,
         more=listing.is_cut,
-        read_only=here.is_read_only,
+        read_only=files.is_read_only,
     )
 
 
@@ -118,7 +118,7 @@ def list_files(
 )
 def get_content(request: HttpRequest, agent_id: str, path: Path) -> HttpResponseBase:
     """The file as it is now, of any size."""
-    return file_response(place(request, agent_id), path)
+    return file_response(files_of(request, agent_id), path)
 
 
 @router.get(
@@ -128,7 +128,7 @@ def get_content(request: HttpRequest, agent_id: str, path: Path) -> HttpResponse
 )
 def get_zip(request: HttpRequest, agent_id: str, path: Folder = "") -> HttpResponseBase:
     """All files of the workspace, or of one folder, but for what tools leave out of a listing."""
-    return zip_response(place(request, agent_id), path)
+    return zip_response(files_of(request, agent_id), path)
 
 
 @router.put(
@@ -144,24 +144,24 @@ def put_content(
     Where the path is taken that is refused (409), unless it is to `replace` or to `keep_both`;
     what it replaces can be restored.
     """
-    here = place(request, agent_id)
+    files = files_of(request, agent_id)
     count_upload(person(request).pk)
     folder, _, name = path.rpartition("/")
-    put = trash.store(here, folder, name, body_pieces(request), if_taken)
-    return Status(201, stored(here, *put))
+    put = trash.store(files, folder, name, body_pieces(request), if_taken)
+    return Status(201, stored(files, *put))
 
 
 @router.post("/{agent_id}/files/rename", response=answers(FileShape, 403, 404, 409))
 def rename(request: HttpRequest, agent_id: str, body: Renaming) -> FileShape:
     """`to` is the whole new path; its folder must be there, and the name free."""
-    here = place(request, agent_id)
-    return shape_of(here, files.rename(here, body.path, body.to))
+    files = files_of(request, agent_id)
+    return shape_of(files, files.rename(body.path, body.to))
 
 
 @router.delete("/{agent_id}/files", response=answers(DeletedShape, 403, 404, 409))
 def delete(request: HttpRequest, agent_id: str, path: Path) -> DeletedShape:
     """A file or a whole folder; for a day `deleted` brings it back."""
-    gone = trash.delete(place(request, agent_id), path)
+    gone = trash.delete(files_of(request, agent_id), path)
     return DeletedShape(deleted=gone.key, path=gone.path)
 
 
@@ -170,5 +170,5 @@ def restore(request: HttpRequest, agent_id: str, body: Restoring) -> StoredShape
     """To where it was. Where that is taken: beside it by another name, or what was replaced in the
     place of what replaced it.
     """
-    here = place(request, agent_id)
-    return stored(here, *trash.restore(here, body.deleted))
+    files = files_of(request, agent_id)
+    return stored(files, *trash.restore(files, body.deleted))

@@ -12,7 +12,7 @@ from django.db import connections
 
 from agents.errors import NotFound, Refused
 from agents.models import Trashed
-from tests.inner import place_in, store, trash, workspace_files
+from tests.inner import AgentFiles, store, trash
 from tests.world import conversation, files_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
@@ -22,7 +22,7 @@ NAMES = ["a.txt", "b.txt", "docs", "docs/a.txt", "docs/b.txt", "docs/in", "docs/
 class History:
     def __init__(self, seed):
         self.chance = random.Random(seed)
-        self.place = place_in(conversation())
+        self.place = AgentFiles.of(conversation())
         self.stored = Counter()
         self.lock = threading.Lock()
 
@@ -42,7 +42,7 @@ class History:
         self.stored[content] = 1
 
     def rename(self, path, to):
-        workspace_files.rename(self.place, path, to)
+        self.place.rename(path, to)
 
     def delete(self, path, _):
         trash.delete(self.place, path)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from agents.models import Recording, Trashed, Undo
 from plans import actions
 from tests.fake_model import call, say
-from tests.inner import Store, housekeeping, place_in, trash
+from tests.inner import AgentFiles, Store, housekeeping, trash
 from tests.world import conversation, drive, files_of, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,7 +28,7 @@ def chat(home):
     (files_of(chat) / "b.txt").write_text("b")
     tell(chat, "write")
     drive()
-    trash.delete(place_in(chat), "b.txt")
+    trash.delete(AgentFiles.of(chat), "b.txt")
     return chat
 
 
@@ -67,7 +67,7 @@ def check(chat, home):
     actions.reverse_undo(row, "alice")
     assert (root / "a.txt").read_text() == "its\n"
     key = Trashed.objects.get().key
-    assert trash.restore(place_in(chat), key) == ("b.txt", None)
+    assert trash.restore(AgentFiles.of(chat), key) == ("b.txt", None)
     for store in housekeeping.stores().iterdir():
         housekeeping.compact(store)
     actions.reverse_undo(Undo.objects.latest("pk"), "alice")
@@ -126,5 +126,5 @@ def test_what_was_deleted_before_there_were_rows_is_restored(chat, home):
     row.delete()
     upgrade("0040_deleted_files_have_rows")
     upgrade()
-    assert trash.restore(place_in(chat), facts["key"]) == ("b.txt", None)
+    assert trash.restore(AgentFiles.of(chat), facts["key"]) == ("b.txt", None)
     assert not kept.exists() and not Trashed.objects.exists()

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from plans import actions
 from tests.fake_model import call, say
 from tests.images import png
-from tests.inner import FILE_TOOLS, place_in, store
+from tests.inner import FILE_TOOLS, AgentFiles, store
 from tests.markup import html
 from tests.world import (
     conversation,
@@ -236,7 +236,7 @@ def test_what_was_replaced_stands_beside_what_cannot_give_way(client, chat, fold
 
 
 def test_an_upload_that_breaks_off_replaces_nothing_and_keeps_nothing(chat, folder, own_home):
-    place = place_in(chat)
+    place = AgentFiles.of(chat)
     store(place, "", "a.md", [b"one"])
 
     def broken_off():

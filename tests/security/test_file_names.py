@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from agents.errors import Invalid
-from tests.inner import FileName, NotAName, Store, move_to_free, place_of, restore, store, trash
+from tests.inner import AgentFiles, FileName, NotAName, Store, move_to_free, restore, store, trash
 from tests.security.hostile_names import LEAD_ELSEWHERE, NOTHING_LEFT, ONE_COMPONENT
 from tests.world import conversation, files_of, person, signed_in
 
@@ -25,7 +25,7 @@ def chat(settings):
 
 @pytest.fixture
 def place(chat):
-    return place_of(chat.agent_id, chat.owner_id)
+    return AgentFiles(chat.agent_id, chat.owner_id)
 
 
 @pytest.fixture

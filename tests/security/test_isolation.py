@@ -34,13 +34,13 @@ from tests.images import png
 from tests.inner import (
     NOT_YOURS,
     SIGN_IN,
+    AgentFiles,
     Store,
     change_agent,
     create_token,
     delete_conversation,
     ownership,
     permissions,
-    place_of,
     read_agent,
     trash,
 )
@@ -392,7 +392,7 @@ def test_the_same_operations_are_there_for_their_owner(alice):
             elif operation.path.endswith("files/rename"):
                 body = json.dumps({"path": alice.path, "to": "other.png"})
             elif operation.path.endswith("files/restore"):
-                here = place_of(alice.agent, alice.person)
+                here = AgentFiles(alice.agent, alice.person)
                 body = json.dumps({"deleted": trash.delete(here, "other.png").key})
             path = api_path(operation, alice)
             if operation.path == last[0] and operation.method == "DELETE":

@@ -5,6 +5,7 @@ import os
 import stat
 import threading
 import zipfile
+from copy import copy
 
 import pytest
 from django.utils import timezone
@@ -13,12 +14,11 @@ from agents.db import in_db
 from agents.errors import Refused
 from agents.models import Trashed
 from tests.inner import (
-    Files,
+    AgentFiles,
     file_response,
     moment_of,
     opened_folder,
     pdf_response,
-    place_of,
     put_back_orphans,
     store,
     trash,
@@ -39,7 +39,7 @@ def chat():
 
 @pytest.fixture
 def place(chat):
-    return place_of(chat.agent_id, chat.owner_id)
+    return AgentFiles(chat.agent_id, chat.owner_id)
 
 
 @pytest.fixture
@@ -62,14 +62,14 @@ def tries(place, path):
     tried = [
         lambda: file_response(place, path),
         lambda: pdf_response(place, path),
-        lambda: workspace_files.rename(place, path, "docs/b.txt"),
+        lambda: place.rename(path, "docs/b.txt"),
         lambda: trash.delete(place, path),
     ]
     if path:
         tried += [
             lambda: zip_response(place, path),
             lambda: store(place, path, "new.txt", [b"x"]),
-            lambda: workspace_files.rename(place, "docs/a.txt", f"{path}/b.txt"),
+            lambda: place.rename("docs/a.txt", f"{path}/b.txt"),
         ]
     return tried
 
@@ -92,7 +92,7 @@ def test_a_link_that_leads_out_is_not_followed_and_goes_alone(place, folder, own
     trash.delete(place, "out")
     assert not (folder / "out").is_symlink()
     assert (own_home / "private" / "secret").read_text() == "secret"
-    assert [item.name for item in place.files.items(".").items] == ["docs"]
+    assert [item.name for item in place.items(".").items] == ["docs"]
 
 
 @pytest.mark.parametrize("verb", ["rename", "delete", "take_in", "restore"])
@@ -101,7 +101,7 @@ def test_a_link_that_is_swapped_in_between_check_and_use_leads_nowhere(
 ):
     """The folder is exchanged for a link when the path has been checked."""
     gone = trash.delete(place, "docs/a.txt").key if verb == "restore" else ""
-    locate = Files.locate
+    locate = AgentFiles.locate
     swapped = []
 
     def then_swap(self, path):
@@ -116,9 +116,9 @@ def test_a_link_that_is_swapped_in_between_check_and_use_leads_nowhere(
         (folder / "docs").rename(folder / "elsewhere")
         (folder / "docs").symlink_to(own_home / "private")
     else:
-        monkeypatch.setattr(Files, "locate", then_swap)
+        monkeypatch.setattr(AgentFiles, "locate", then_swap)
     acts = {
-        "rename": lambda: workspace_files.rename(place, "docs/a.txt", "docs/b.txt"),
+        "rename": lambda: place.rename("docs/a.txt", "docs/b.txt"),
         "delete": lambda: trash.delete(place, "docs/secret"),
         "take_in": lambda: store(place, "docs", "new.txt", [b"x"], "keep_both"),
         "restore": lambda: trash.restore(place, gone),
@@ -135,7 +135,7 @@ def test_pipes_and_devices_are_seen_and_never_opened(place, folder):
     waiting.start()
     waiting.join(5)
     assert done == [True]
-    kinds = {item.name: item.kind for item in place.files.items(".").items}
+    kinds = {item.name: item.kind for item in place.items(".").items}
     assert kinds == {"docs": "folder", "out": "link", "pipe": "other"}
     trash.delete(place, "pipe")
 
@@ -156,7 +156,7 @@ def test_a_second_name_of_a_file_of_the_home_is_not_read(place, folder, own_home
 
 def test_names_that_are_no_text_are_seen_and_not_used(place, folder):
     (folder / os.fsdecode(b"\xff.txt")).touch()
-    odd = [item for item in place.files.items(".").items if not item.is_usable]
+    odd = [item for item in place.items(".").items if not item.is_usable]
     assert [item.name for item in odd] == ["?.txt"]
     assert b"?.txt" in b"".join(zip_response(place).streaming_content)
 
@@ -164,12 +164,13 @@ def test_names_that_are_no_text_are_seen_and_not_used(place, folder):
 def test_a_name_is_made_without_what_nobody_sees(place, folder):
     path, _ = store(place, "", "gpj\u202e\x07.exe", [b"x"])
     assert path == "gpj.exe"
-    assert workspace_files.rename(place, "gpj.exe", "a\u200bb.txt") == "ab.txt"
+    assert place.rename("gpj.exe", "a\u200bb.txt") == "ab.txt"
 
 
 def test_nobody_brings_back_what_somebody_else_deleted(place, folder):
     key = trash.delete(place, "docs/a.txt").key
-    other = type(place)(**{**vars(place), "person": place.person + 1})
+    other = copy(place)
+    other.person += 1
     for where, wanted in ((other, key), (place, "../../private"), (place, "0" * 16)):
         with pytest.raises(Refused):
             trash.restore(where, wanted)
@@ -201,7 +202,7 @@ def test_a_search_ends_in_time_among_folders_without_a_file(place, folder, monke
     now = iter(range(1_000))
     monkeypatch.setattr("time.monotonic", lambda: next(now))
     monkeypatch.setattr(workspace_files, "FIND_SECONDS", 16)
-    found = place.files.find("nothing")
+    found = place.find("nothing")
     assert (found.items, found.is_cut) == ([], True)
     assert next(now) < 25
 

@@ -48,7 +48,7 @@ class Site:
         from django.contrib.auth.models import User
 
         from agents.models import AgentOwner
-        from tests.inner import agents_actions, change_agent, create_agent, place_of
+        from tests.inner import AgentFiles, agents_actions, change_agent, create_agent
 
         person = User.objects.create_superuser("alice")
         create_agent("writer", {})
@@ -56,7 +56,7 @@ class Site:
         if elsewhere:
             change_agent("writer", {"workspace": str(elsewhere), "tools": {"write_file": "ask"}})
         self.chat = agents_actions.create_conversation(person, "writer")
-        self.place = place_of("writer", person.pk)
+        self.place = AgentFiles("writer", person.pk)
         self.root = self.place.root
         self.kills: Counter[str] = Counter()
         self.faults: list[str] = []
@@ -199,10 +199,9 @@ def replace(site: Site) -> Callable[[], object]:
 
 
 def rename(site: Site) -> Callable[[], object]:
-    from tests.inner import workspace_files
 
     (site.root / "a.txt").write_bytes(OLD)
-    return lambda: workspace_files.rename(site.place, "a.txt", "docs/b.txt")
+    return lambda: site.place.rename("a.txt", "docs/b.txt")
 
 
 def delete(site: Site) -> Callable[[], object]:
