@@ -66,7 +66,12 @@ class Row:
 
     @property
     def is_folder(self) -> bool:
-        return self.item.kind == "folder" and self.item.is_usable and not self.is_gone
+        return self.item.kind == "folder" and self.is_usable and not self.is_gone
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a page can send its name back: in HTML a carriage return is a line end."""
+        return self.item.is_usable and "\r" not in self.item.path
 
     @property
     def words(self) -> str:
@@ -82,8 +87,8 @@ class Row:
         if self.is_gone:
             said = gettext("{path} was removed by this plan.")
             return said.format(path=visible_plain(self.item.path))
-        if not self.item.is_usable:
-            return gettext("Its name is not UTF-8, so it cannot be opened here.")
+        if not self.is_usable:
+            return gettext("A page cannot write its name, so it cannot be opened here.")
         return ""
 
 

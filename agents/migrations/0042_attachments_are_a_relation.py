@@ -35,6 +35,11 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name="attachment",
+            name="root",
+            field=models.TextField(blank=True, db_default="", default=""),
+        ),
+        migrations.AddField(
+            model_name="attachment",
             name="size",
             field=models.PositiveIntegerField(db_default=0, default=0),
         ),

@@ -181,6 +181,8 @@ class Attachment(models.Model):
     data = models.BinaryField()
     name = fields.CharField(max_length=200, blank=True, default="", db_default="")
     path = fields.CharField(max_length=300, blank=True, default="", db_default="")
+    # The workspace. Empty for older files.
+    root = fields.FolderField(blank=True, default="", db_default="")
     # SHA-256 of what was attached: nothing else is removed with it. Empty for older files.
     digest = fields.CharField(max_length=64, blank=True, default="", db_default="")
     size = models.PositiveIntegerField(default=0, db_default=0)  # bytes

@@ -29,7 +29,8 @@ from django.conf import settings
 from agents import umask
 from agents.tools.base import ToolFailed
 
-TRASH = ".planside-trash"  # of a folder on another disk than the home: see workspace/trash.py
+# See workspace/trash.py: of a folder on another disk than the home, and in the home.
+TRASH, DELETED = ".planside-trash", "deleted-files"
 IGNORED = {".git", ".hg", ".svn", ".venv", "__pycache__", "node_modules", TRASH}
 DEEPEST = 40  # folders below the one where a walk begins
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -66,6 +67,10 @@ class ReadOnly(ToolFailed):
     """The disk, or the file, takes no changes."""
 
 
+class NotAllowed(ToolFailed):
+    """The server lacks the permission."""
+
+
 class NoFolder(ToolFailed):
     """A part of the path is a file, or a link."""
 
@@ -79,6 +84,7 @@ REFUSALS: dict[int, type[ToolFailed]] = {
     **dict.fromkeys(NO_ROOM, NoRoom),
     **dict.fromkeys((errno.EROFS, errno.EPERM), ReadOnly),
     **dict.fromkeys((errno.ENOTDIR, errno.ELOOP), NoFolder),
+    errno.EACCES: NotAllowed,
     **dict.fromkeys((errno.EXDEV, errno.EBUSY), OtherDisk),
 }
 
@@ -154,7 +160,7 @@ class Workspace:
         try:
             root = self.root.resolve(strict=True)
             parts = (root / path).resolve().relative_to(root).parts
-            if TRASH not in parts:
+            if not any(map(is_ours, parts)):
                 return parts
         except (ValueError, RuntimeError, OSError):  # outside, NUL, half characters, a loop
             pass
@@ -244,8 +250,12 @@ class Workspace:
             return False
         self.check_plain(old, path)
         if not old.st_mode & stat.S_IWUSR:
-            raise ToolFailed(f"{display_path(path)} is write-protected.")
-        os.chmod(heir, stat.S_IMODE(old.st_mode), dir_fd=folder)
+            raise ReadOnly(f"{display_path(path)} is write-protected.")
+        handle = os.open(heir, FILE, dir_fd=folder)  # by its name a link could be in its place
+        try:
+            os.fchmod(handle, stat.S_IMODE(old.st_mode))
+        finally:
+            os.close(handle)
         return True
 
     def open(self, path: str) -> BinaryIO:
@@ -306,7 +316,7 @@ class Workspace:
     def entry_parts(self, path: str) -> Parts:
         """As `locate`, without following a link that the path ends in."""
         above, _, name = path.rstrip("/").rpartition("/")
-        if name == TRASH:
+        if is_ours(name):
             raise NotAName(name)
         return (*self.locate(above), FileName(name))
 
@@ -354,18 +364,28 @@ class Workspace:
 
     @cached_property
     def links_in_home(self) -> set[tuple[int, int]] | None:
-        """Device and inode of the home's files with several names; None for a workspace in it."""
+        """Device and inode of the home's files with several names; None for a workspace in it.
+
+        What was deleted there is the person's own, and nothing of Planside's lies very deep.
+        """
         home = Path(settings.PLANSIDE_HOME).resolve()
         if self.root.resolve().is_relative_to(home):
             return None
         links = set()
-        for _, _, names, handle in os.fwalk(home):
+        for folder, below, names, handle in os.fwalk(home):
+            depth = len(Path(folder).relative_to(home).parts)
+            below[:] = sorted({*below} - {DELETED}) if depth < DEEPEST else []
             for name in names:
                 with suppress(OSError):
                     status = status_in(handle, name)
                     if status.st_nlink > 1:
                         links.add((status.st_dev, status.st_ino))
         return links
+
+
+def is_ours(name: str) -> bool:
+    """Whether a name in a workspace is one that only Planside gives, and nobody sees."""
+    return name == TRASH or bool(UNFINISHED.fullmatch(name))
 
 
 def status_in(folder: int, name: str) -> os.stat_result:
@@ -429,7 +449,11 @@ def move(source: int, name: FileName, folder: int, to: FileName) -> None:
             raise OSError(error, os.strerror(error))
     if stat.S_ISDIR(status_in(source, name).st_mode):
         os.mkdir(to, 0o700, dir_fd=folder)
-        os.rename(name, to, src_dir_fd=source, dst_dir_fd=folder)
+        try:
+            os.rename(name, to, src_dir_fd=source, dst_dir_fd=folder)
+        except BaseException:
+            os.rmdir(to, dir_fd=folder)
+            raise
     else:
         os.link(name, to, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
         os.unlink(name, dir_fd=source)
@@ -467,7 +491,11 @@ def numbered(name: str, number: int, *, is_folder: bool = False) -> str:
     stem, dot, ending = name.rpartition(".")
     if not stem or is_folder:
         stem, dot, ending = name, "", ""
-    return name if number == 1 else f"{stem}-{number}{dot}{ending}"
+    if number == 1:
+        return name
+    tail = f"-{number}{dot}{ending}"
+    raw, room = os.fsencode(stem), LONGEST_NAME - len(os.fsencode(tail))
+    return (stem if len(raw) <= room else raw[:room].decode(errors="ignore")) + tail
 
 
 def remove_abandoned(folder: int, name: FileName) -> None:

@@ -46,7 +46,8 @@ def take_in(
     """Store a file in the workspace and put it into the message box."""
     demand_room(conversation, name)
     workspace, digest = AgentFiles.of(conversation), hashlib.sha256()
-    row = Attachment(conversation=conversation, is_moving=True)
+    workspace.check_writable()
+    row = Attachment(conversation=conversation, is_moving=True, root=str(workspace.root))
 
     def digested() -> Iterator[bytes]:
         for piece in bounded(pieces, least=1):
@@ -149,10 +150,13 @@ def delete_unused(files: Files) -> None:
 
 def remove_file(row: Attachment) -> None:
     """It and its row; what stands there else than what was attached is somebody's work."""
+    same = Attachment.objects.filter(root=row.root, path=row.path).exclude(pk=row.pk)
     with suppress(Refused, ToolFailed):
-        workspace = AgentFiles.of(row.conversation)
-        if hashlib.sha256(workspace.read(row.path, LARGEST)).hexdigest() == row.digest:
-            workspace.remove(row.path)
+        files = AgentFiles.of(row.conversation)
+        files.check_writable()
+        is_here = row.root in ("", str(files.root)) and not same.exists()
+        if is_here and hashlib.sha256(files.read(row.path, LARGEST)).hexdigest() == row.digest:
+            files.remove(row.path)
     Attachment.objects.filter(pk=row.pk).delete()
 
 

@@ -26,17 +26,17 @@ from agents.models import Conversation
 from agents.normalization import normalized
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import (
-    TRASH,
-    UNFINISHED,
     NameTaken,
     NoFolder,
     NoRoom,
+    NotAllowed,
     NotAName,
     OtherDisk,
     Parts,
     ReadOnly,
     Workspace,
     display_path,
+    is_ours,
     move_to_free,
     status_in,
     translated_errors,
@@ -53,7 +53,7 @@ FIND_SECONDS = 2.0
 SWEEP_SECONDS = 5.0  # in one agent's folder
 LONGEST_NAME, LONGEST_ENDING = 240, 16  # bytes: a number may have to stand behind it
 NO_LETTERS = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
-FULL = gettext_lazy("The server’s disk is full. The file was not stored; make room and try again.")
+FULL = gettext_lazy("The server’s disk is full and nothing was changed; make room and try again.")
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class AgentFiles(Workspace):
                 entries = [
                     (not each.is_dir(follow_symlinks=False), each.name.casefold(), each.name)
                     for each in found
-                    if each.name != TRASH and not UNFINISHED.fullmatch(each.name)
+                    if not is_ours(each.name)
                 ]
             for _, _, name in sorted(entries)[start : start + most]:
                 with suppress(OSError):  # gone meanwhile
@@ -175,7 +175,10 @@ class AgentFiles(Workspace):
             except ToolFailed:
                 sentence = gettext("{path} cannot be its new place: there is no such folder here.")
                 raise NotFound(sentence.format(path=display_path(to))) from None
-            if self.entry_parts(path) != self.entry_parts(to):
+            here, there = self.entry_parts(path), self.entry_parts(to)
+            if here == there[: len(here)] != there:
+                raise Invalid(gettext("A folder cannot be moved into itself."))
+            if here != there:
                 move_to_free(old_folder, old, new_folder, new, only=True)
                 os.fsync(new_folder)
                 os.fsync(old_folder)
@@ -205,6 +208,9 @@ def refusals(path: str) -> Iterator[None]:
         yield
     except NoRoom:
         raise DiskFull(str(FULL)) from None
+    except NotAllowed:
+        sentence = gettext("{path} may not be opened or changed: the server lacks the permission.")
+        raise Forbidden(sentence.format(path=display_path(path))) from None
     except ReadOnly:
         sentence = gettext("{path} cannot be changed: its disk, or the file, may only be read.")
         raise Forbidden(sentence.format(path=display_path(path))) from None
@@ -235,7 +241,7 @@ def remove_cut_off() -> None:
 def clean_name(wanted: str) -> str:
     """A name without what nobody sees, and not too long for a disk; empty where none is left."""
     name = visible(wanted).strip()
-    if UNFINISHED.fullmatch(name):
+    if is_ours(name):
         name = name[1:]  # nobody sees one of these, and when it is old it is removed
     return "" if name in (".", "..") else shortened(name)
 

@@ -24,6 +24,7 @@ from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Trashed
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import (
+    DELETED,
     FOLDER,
     NEW_FILE,
     TRASH,
@@ -43,8 +44,8 @@ from agents.workspace.files import AgentFiles, IfTaken, clean_name, refusals
 RESTORABLE = timedelta(days=1)
 MOST_ERASED = 20  # at a time
 ITEM = FileName("item")
-IN_HOME = "deleted-files"  # a folder of the home, with one for each agent
 IGNORES_ALL = FileName(".gitignore")
+GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # it, or what it lay in, is something else now
 NO_LINKS = (errno.EPERM, errno.EMLINK, errno.ENOTSUP)  # or none to a file of somebody else
 
 
@@ -157,8 +158,8 @@ def sweep() -> None:
         if erased == MOST_ERASED:
             return
     home, late = Path(settings.PLANSIDE_HOME), (now - RESTORABLE).timestamp()
-    for each in home.glob(f"{IN_HOME}/*/*"):  # a database that was restored knows nothing of some
-        with suppress(OSError), opened_folder(home, (IN_HOME, each.parent.name)) as trash:
+    for each in home.glob(f"{DELETED}/*/*"):  # a database that was restored knows nothing of some
+        with suppress(OSError), opened_folder(home, (DELETED, each.parent.name)) as trash:
             is_old = status_in(trash, each.name).st_mtime < late
             if is_old and not Trashed.objects.filter(key=each.name).exists():
                 remove(trash, each.name)
@@ -183,8 +184,12 @@ def found(files: AgentFiles, key: str) -> Trashed:
     files.check_writable()
     rows = Trashed.objects.filter(agent=files.agent, person=files.person)
     row = rows.filter(key=key[:16], at__gt=timezone.now() - RESTORABLE).first()
-    if row is None or not is_there(row):
-        raise NotFound(gettext("It was deleted more than a day ago, or is back already."))
+    gone = NotFound(gettext("It was deleted more than a day ago, or is back already."))
+    if row is None:
+        raise gone
+    with refusals(row.path), translated_errors(row.path):
+        if not is_there(row):
+            raise gone
     if row.root != str(files.root):
         raise Conflict(gettext("The agent works in another folder now."))
     return row
@@ -210,9 +215,19 @@ def settle(row: Trashed) -> None:
 
 
 def is_there(row: Trashed) -> bool:
-    with suppress(FileNotFoundError), opened(row) as trash:
+    with nothing_if_gone(), opened(row) as trash:
         return bool(status_in(trash, ITEM))
     return False
+
+
+@contextmanager
+def nothing_if_gone() -> Iterator[None]:
+    """Any other error, such as a lack of permission, does not say that it is gone."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in GONE:
+            raise
 
 
 def is_in_its_place(row: Trashed) -> bool:
@@ -254,7 +269,7 @@ def trash_of(row: Trashed) -> tuple[Path, tuple[str, ...]]:
     """A folder, and below it the way to the trash that it lies in."""
     if row.is_beside:
         return Path(row.root), (TRASH,)
-    return Path(settings.PLANSIDE_HOME), (IN_HOME, row.agent)
+    return Path(settings.PLANSIDE_HOME), (DELETED, row.agent)
 
 
 @contextmanager
@@ -288,7 +303,7 @@ def put_away(row: Trashed, act: Callable[[int], None]) -> None:
 
 def erase(row: Trashed) -> None:
     root, above = trash_of(row)
-    with suppress(FileNotFoundError), opened_folder(root, above) as trash:
+    with nothing_if_gone(), opened_folder(root, above) as trash:
         remove(trash, row.key)
         with os.scandir(trash) as found:
             is_empty = row.is_beside and [each.name for each in found] == [IGNORES_ALL]
@@ -316,7 +331,12 @@ def remove(above: int, name: str) -> None:
 
 @contextmanager
 def emptied(above: int, name: str) -> Iterator[tuple[int, list[str]]]:
-    """A folder without its files, opened, and the folders in it; removed after the block."""
+    """A folder without its files, opened, and the folders in it; removed after the block.
+
+    Raises OSError for another disk that is mounted there.
+    """
+    if status_in(above, name).st_dev != os.fstat(above).st_dev:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), name)
     os.chmod(name, 0o700, dir_fd=above)
     folder = os.open(name, FOLDER, dir_fd=above)
     try:

@@ -95,7 +95,7 @@ def stored(files: AgentFiles, path: str, replaced: Trashed | None) -> StoredShap
     return StoredShape(**file.dict(), replaced=replaced.key if replaced else "")
 
 
-@router.get("/{agent_id}/files", response=answers(FilesShape, 404))
+@router.get("/{agent_id}/files", response=answers(FilesShape, 403, 404))
 def list_files(
     request: HttpRequest, agent_id: str, path: Folder = "", start: Start = 0, q: str = ""
 ) -> FilesShape:
@@ -113,7 +113,7 @@ def list_files(
 
 @router.get(
     "/{agent_id}/files/content",
-    response=answers(None, 404),
+    response=answers(None, 403, 404),
     openapi_extra={"responses": {200: {"content": CONTENT}}},
 )
 def get_content(request: HttpRequest, agent_id: str, path: Path) -> HttpResponseBase:
@@ -123,7 +123,7 @@ def get_content(request: HttpRequest, agent_id: str, path: Path) -> HttpResponse
 
 @router.get(
     "/{agent_id}/files/zip",
-    response=answers(None, 404),
+    response=answers(None, 403, 404),
     openapi_extra={"responses": {200: {"content": ZIP}}},
 )
 def get_zip(request: HttpRequest, agent_id: str, path: Folder = "") -> HttpResponseBase:

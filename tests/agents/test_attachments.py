@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from agents.errors import Conflict, DiskFull, Invalid, NotFound, Refused
+from agents.errors import Conflict, DiskFull, Forbidden, Invalid, NotFound, Refused
 from agents.models import Attachment, Conversation, Message
 from tests.fake_model import call, say, silent
 from tests.images import png
@@ -195,6 +195,55 @@ def test_a_file_in_the_way_of_the_folder_is_said(chat):
     with pytest.raises(NotFound, match="a part of it is a file, or a link"):
         attach(chat)
     assert (files_of(chat) / "uploads").read_text() == "mine"
+
+
+@pytest.fixture
+def linked(chat, tmp_path_factory):
+    User.objects.update(is_superuser=True)
+
+    def link(**more):
+        folder = tmp_path_factory.mktemp("project")
+        change_agent(chat.agent_id, {"workspace": str(folder), **more})
+        return folder
+
+    return link
+
+
+def test_nothing_is_attached_in_a_folder_that_may_only_be_read(chat, linked):
+    folder = linked(tools={"write_file": "off"})
+    with pytest.raises(Forbidden, match="may only read"):
+        attach(chat)
+    assert list(folder.iterdir()) == []
+
+
+def test_nothing_is_removed_from_a_folder_that_may_only_be_read(chat, linked):
+    folder = linked(tools={"write_file": "allow"})
+    file = attach(chat)
+    change_agent(chat.agent_id, {"tools": {"write_file": "off"}})
+    remove(chat, file.pk, "alice")
+    assert (folder / "uploads" / "notes.txt").exists()
+    assert not Attachment.objects.exists()
+
+
+def test_removing_a_file_leaves_an_equal_one_that_took_its_name(chat):
+    first = attach(chat)
+    (files_of(chat) / "uploads" / "notes.txt").rename(files_of(chat) / "uploads" / "moved.txt")
+    second = attach(chat)
+    assert (first.path, first.digest) == (second.path, second.digest)
+    remove(chat, first.pk, "alice")
+    assert uploads(chat) == ["moved.txt", "notes.txt"]
+    remove(chat, second.pk, "alice")
+    assert uploads(chat) == ["moved.txt"]
+
+
+def test_removing_a_file_leaves_an_equal_one_in_another_folder(chat, linked):
+    linked()
+    file = attach(chat)
+    other = linked()
+    (other / "uploads").mkdir()
+    (other / "uploads" / "notes.txt").write_text("a note")
+    remove(chat, file.pk, "alice")
+    assert (other / "uploads" / "notes.txt").read_text() == "a note"
 
 
 def test_a_linked_workspace_that_is_gone_is_said(chat, tmp_path_factory):

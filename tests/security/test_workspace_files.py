@@ -1,5 +1,6 @@
 """Hostile workspaces: nothing outside is read, written, moved or deleted, and nothing hangs."""
 
+import errno
 import io
 import os
 import stat
@@ -11,10 +12,11 @@ import pytest
 from django.utils import timezone
 
 from agents.db import in_db
-from agents.errors import Refused
+from agents.errors import Forbidden, Invalid, NotFound, Refused
 from agents.models import Trashed
 from tests.inner import (
     AgentFiles,
+    Workspace,
     file_response,
     moment_of,
     opened_folder,
@@ -29,6 +31,7 @@ from tests.world import conversation, eventually, files_of, happening
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
 
+PART = ".0123456789abcdef.part"
 OUTSIDE = ["../agent.json", "docs/../../agent.json", "/etc/passwd", "out", "out/secret", "a\0b", ""]
 
 
@@ -318,3 +321,111 @@ def test_no_name_in_a_zip_leads_out_of_the_folder_it_is_unpacked_in(place, folde
         names = archive.namelist()
     assert not {sign for name in names for sign in "\\:\n\u202e" if sign in name}
     assert ".._.._autostart.bat" in names
+
+
+def test_a_deep_folder_of_somebody_keeps_nobody_from_a_linked_folder(own_home, tmp_path_factory):
+    """Whose files with several names are compared with those of the whole home."""
+    deep = own_home / "workspaces" / "deep"
+    deep.mkdir(parents=True)
+    at = os.open(deep, os.O_RDONLY)
+    for _ in range(1_500):
+        os.mkdir("d", dir_fd=at)
+        below = os.open("d", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+    linked = tmp_path_factory.mktemp("linked")
+    (linked / "a.txt").write_text("a")
+    os.link(linked / "a.txt", linked / "b.txt")
+    assert Workspace(linked).read("a.txt", 10) == b"a"
+    trash.remove(os.open(own_home / "workspaces", os.O_RDONLY), "deep")
+
+
+@pytest.mark.parametrize("name", [".planside-trash", ".planside-trash\u200b", PART])
+def test_nothing_gets_a_name_that_only_planside_gives(place, folder, name):
+    path, _ = store(place, "", name, [b"x"])
+    assert path == name[1:].rstrip("\u200b")
+    assert place.rename("docs/a.txt", f"docs/{name}") == f"docs/{path}"
+    for within in (f".{path}/x", f"docs/.{path}"):
+        with pytest.raises(Refused):
+            store(place, within, "b.txt", [b"x"])
+    assert set(inside(folder)) == {"docs", "out", path}
+    assert inside(folder / "docs") == [path]
+
+
+@pytest.mark.parametrize("what", ["a file", "a link", "nothing"])
+def test_what_lies_in_a_trash_that_is_no_folder_any_more_is_gone(place, folder, own_home, what):
+    key = trash.delete(place, "docs/a.txt").key
+    there = own_home / "deleted-files" / place.agent
+    there.rename(own_home / "elsewhere")
+    if what != "nothing":
+        there.write_text("") if what == "a file" else there.symlink_to(own_home / "elsewhere")
+    with pytest.raises(NotFound, match="more than a day ago, or is back"):
+        trash.restore(place, key)
+    Trashed.objects.update(at=timezone.now() - 2 * trash.RESTORABLE)
+    trash.sweep()
+    assert not Trashed.objects.exists()
+    assert (own_home / "elsewhere" / key / "item").read_text() == "a"
+
+
+def forbidden(*_):
+    raise PermissionError(errno.EACCES, "Permission denied")
+
+
+def test_a_trash_that_cannot_be_looked_into_loses_nothing(place, folder, monkeypatch):
+    key = trash.delete(place, "docs/a.txt").key
+    with monkeypatch.context() as locked:
+        locked.setattr(
+            trash, "status_in", lambda *_: (_ for _ in ()).throw(PermissionError(13, ""))
+        )
+        with pytest.raises(Forbidden, match="lacks the permission"):
+            trash.restore(place, key)
+    assert trash.restore(place, key)[0] == "docs/a.txt"
+
+
+def test_no_link_in_the_place_of_a_half_written_file_gets_its_mode(place, folder, own_home):
+    secret = own_home / "private" / "secret"
+    secret.chmod(0o600)
+    (folder / "docs" / "a.txt").chmod(0o666)
+
+    def pieces():
+        yield b"x"
+        (part,) = (folder / "docs").glob(".*.part")
+        part.unlink()
+        part.symlink_to(secret)
+
+    with pytest.raises(Refused):
+        store(place, "docs", "a.txt", pieces(), "replace")
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    assert (folder / "docs" / "a.txt").read_text() == "a"
+
+
+def test_a_folder_that_is_moved_into_itself_stays_as_it_is(place, folder):
+    for to in ("docs/docs", "docs/x"):
+        with pytest.raises(Invalid, match="into itself"):
+            place.rename("docs", to)
+    assert inside(folder / "docs") == ["a.txt"]
+
+
+def test_a_second_name_that_was_deleted_leaves_the_first_one_to_be_read(own_home, tmp_path_factory):
+    linked = tmp_path_factory.mktemp("linked")
+    (linked / "b.txt").write_text("b")
+    (own_home / "deleted-files" / "agent").mkdir(parents=True)
+    os.link(linked / "b.txt", own_home / "deleted-files" / "agent" / "item")
+    assert Workspace(linked).read("b.txt", 10) == b"b"
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "é" * 127, "n" * 250 + ".txt"])
+def test_a_name_as_long_as_can_be_comes_back_by_another_one(place, folder, name):
+    (folder / name).write_text("old")
+    key = trash.delete(place, name).key
+    (folder / name).write_text("new")
+    back, _ = trash.restore(place, key)
+    assert (folder / back).read_text() == "old"
+    assert (folder / name).read_text() == "new"
+
+
+def test_what_may_only_be_read_is_not_said_to_be_gone(place, folder):
+    (folder / "docs" / "a.txt").chmod(0o444)
+    with pytest.raises(Forbidden, match="may only be read"):
+        store(place, "docs", "a.txt", [b"x"], "replace")

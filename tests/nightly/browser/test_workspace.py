@@ -74,7 +74,7 @@ def test_what_has_no_name_in_utf_8_is_shown_and_says_why_it_cannot_be_opened(tab
     (folder / os.fsdecode(b"odd\xff")).touch()
     odd = row(opened(tab), "odd?")
     odd.dispatch_event("click")  # Playwright presses nothing that is disabled
-    expect(alert(tab)).to_have_text("Its name is not UTF-8, so it cannot be opened here.")
+    expect(alert(tab)).to_have_text("A page cannot write its name, so it cannot be opened here.")
     row(tab, "README.md").click()
     expect(alert(tab)).to_have_text("")
 
@@ -211,6 +211,7 @@ def test_news_of_each_of_many_unfolded_folders_is_shown(tab, folder):
     expect(row(tab, "many-69")).to_be_visible()
     tab.page.locator("[data-path^='many-']").evaluate_all("(all) => all.forEach((e) => e.click())")
     expect(tab.page.locator("[open] > [data-path^='many-']")).to_have_count(70)
+    tab.has_all_answers()
     for number in (0, 69):
         (folder / f"many-{number:02}" / f"{number}.txt").write_text("new")
         looks(tab)

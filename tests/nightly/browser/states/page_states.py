@@ -364,7 +364,7 @@ def checks(s):
     yield "finished"
     file.unlink()
     tab.button("Check all").click()
-    expect(tab.row(1)).to_contain_text("No longer true since")
+    expect(tab.row(1)).to_contain_text("No longer true since", timeout=A_RUN)
     yield "regressed"
     tab.button("I have looked at subtask 1").click()
     expect(tab.row(1)).to_contain_text("Looked at by you")
