@@ -17,7 +17,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -52,9 +52,10 @@ LONGEST_NAME = 255  # bytes, of any common file system
 
 Parts = tuple[str, ...]
 
-# renameat2 of Linux, from glibc 2.28 on, and what macOS calls it; with it the flag for a free name
+# renameat2 of Linux, from glibc 2.28 on, and what macOS calls it; with it the flags for a free name
+# and for two files that change places
 LIBC = ctypes.CDLL(None, use_errno=True)
-RENAME, IF_FREE = getattr(LIBC, "renameat2", None), 1
+RENAME, IF_FREE, EXCHANGE = getattr(LIBC, "renameat2", None), 1, 2
 if sys.platform == "darwin":
     RENAME, IF_FREE = LIBC.renameatx_np, 4
 
@@ -80,6 +81,7 @@ class OtherDisk(ToolFailed):
 
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+EXCHANGES_NONE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)  # this disk, or this system
 REFUSALS: dict[int, type[ToolFailed]] = {
     **dict.fromkeys(NO_ROOM, NoRoom),
     **dict.fromkeys((errno.EROFS, errno.EPERM), ReadOnly),
@@ -125,7 +127,8 @@ class FileName(str):
         return super().__new__(cls, name)
 
 
-Replacing = Callable[[int, FileName], AbstractContextManager[object]]
+# (folder, new, name): has a new file take the place of another in an opened folder
+Replace = Callable[[int, FileName, FileName], object]
 
 
 @dataclass(frozen=True)
@@ -211,16 +214,16 @@ class Workspace:
         folder: str,
         name: FileName,
         pieces: Iterable[bytes],
-        if_taken: str = "keep_both",
-        replacing: Replacing = lambda folder, name: nullcontext(),
+        *,
+        only: bool = False,
+        replace: Replace | None = None,
         before: Callable[[FileName], None] = lambda name: None,
     ) -> FileName:
         """A new file in a folder, which is made if need be; gives its name.
 
-        Where the name is taken that is another one, unless it is to `replace` or to `refuse`. The
-        file appears whole or not at all, also when the pieces end in an exception. `replacing` is
-        entered, with the opened folder and the name, while it takes the place of another; else
-        each name is told to `before` before it is tried.
+        Where the name is taken that is another one, unless it is to be the name `only`, or a way to
+        `replace` what has it is given. The file appears whole or not at all, also when the pieces
+        end in an exception. Each name is told to `before` before it is tried.
         """
         place = f"{folder}/{name}"
         with (
@@ -228,15 +231,18 @@ class Workspace:
             translated_errors(place),
             new_file(parent, pieces) as new,
         ):
-            if if_taken != "replace":
-                only = if_taken == "refuse"
+            if replace is None:
                 return move_to_free(parent, new, parent, name, only=only, before=before)
-            try:
-                return move_to_free(parent, new, parent, name, only=True)
-            except NameTaken:
-                self.take_mode(parent, name, new, name)
-                with replacing(parent, name):
-                    os.replace(new, name, src_dir_fd=parent, dst_dir_fd=parent)
+            for is_last in (False, True):
+                with suppress(NameTaken):
+                    return move_to_free(parent, new, parent, name, only=True)
+                try:
+                    self.take_mode(parent, name, new, name)
+                    replace(parent, new, name)
+                    break
+                except FileNotFoundError:  # what had the name has gone meanwhile
+                    if is_last:
+                        raise
             return name
 
     def take_mode(self, folder: int, name: FileName, heir: FileName, path: str) -> bool:
@@ -445,7 +451,7 @@ def move(source: int, name: FileName, folder: int, to: FileName) -> None:
     if RENAME is not None:
         if not RENAME(source, os.fsencode(name), folder, os.fsencode(to), IF_FREE):
             return
-        if (error := ctypes.get_errno()) not in (errno.EINVAL, errno.ENOSYS):
+        if (error := ctypes.get_errno()) not in EXCHANGES_NONE:
             raise OSError(error, os.strerror(error))
     if stat.S_ISDIR(status_in(source, name).st_mode):
         os.mkdir(to, 0o700, dir_fd=folder)
@@ -457,6 +463,15 @@ def move(source: int, name: FileName, folder: int, to: FileName) -> None:
     else:
         os.link(name, to, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
         os.unlink(name, dir_fd=source)
+
+
+def exchange(source: int, name: FileName, folder: int, to: FileName) -> None:
+    """Have two files change places, in one step. Raises OSError: EXCHANGES_NONE where none can."""
+    if RENAME is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    if RENAME(source, os.fsencode(name), folder, os.fsencode(to), EXCHANGE):
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
 
 
 def move_to_free(

@@ -2,7 +2,8 @@
 
 It is moved there in one step: into the home, or where the workspace is on another disk into a
 hidden folder of its own. A row is written before, so what the end of a process cuts off is
-finished or taken back by `sweep`.
+finished or taken back by `sweep`. What is replaced and what replaces it change places in one step,
+so whoever else does the same at that moment, in another process too, replaces the one or the other.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from django.conf import settings
@@ -25,12 +27,14 @@ from agents.models import Trashed
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import (
     DELETED,
+    EXCHANGES_NONE,
     FOLDER,
     NEW_FILE,
     TRASH,
     FileName,
     NameTaken,
     Workspace,
+    exchange,
     move,
     move_to_free,
     opened_folder,
@@ -46,7 +50,6 @@ MOST_ERASED = 20  # at a time
 ITEM = FileName("item")
 IGNORES_ALL = FileName(".gitignore")
 GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # it, or what it lay in, is something else now
-NO_LINKS = (errno.EPERM, errno.EMLINK, errno.ENOTSUP)  # or none to a file of somebody else
 
 
 def delete(files: AgentFiles, path: str) -> Trashed:
@@ -54,7 +57,8 @@ def delete(files: AgentFiles, path: str) -> Trashed:
     files.check_writable()
     with refusals(path), editing(files), files.parent_of(path, follow=False) as (folder, name):
         status_in(folder, name)
-        with settled(new_row(files, "/".join(files.entry_parts(path)))) as row:
+        whole = "/".join(files.entry_parts(path))
+        with settled(new_row(files, whole, was_replaced=False)) as row:
             put_away(row, lambda trash: os.rename(name, ITEM, src_dir_fd=folder, dst_dir_fd=trash))
         os.fsync(folder)
     return row
@@ -68,25 +72,40 @@ def store(
     Raises Conflict where the name is taken.
     """
     files.check_writable()
-    replaced = list[Trashed]()
     wanted = clean_name(name)
     if not wanted:
         raise Invalid(gettext("Give it a name."))
     path = f"{folder}/{wanted}".removeprefix("/")
 
-    @contextmanager
-    def replacing(parent: int, name: FileName) -> Iterator[None]:
-        whole = "/".join(files.entry_parts(path))
-        with editing(files), keeping(files, whole, parent, name) as row:
-            yield
-        replaced.append(row)
+    rows = list[Trashed]()
+
+    def replace(parent: int, new: FileName, name: FileName) -> None:
+        row = new_row(files, "/".join(files.entry_parts(path)))
+        with editing(files), settled(row):
+            put_away(row, partial(exchange_by_way_of, parent, new, name))
+        rows.append(row)
 
     with refusals(path):
         clean = FileName(wanted)
         if if_taken == "refuse" and files.is_there(path):
             raise NameTaken(clean)
-        stored = files.add(folder or ".", clean, bounded(pieces), if_taken, replacing)
-    return f"{folder}/{stored}".removeprefix("/"), replaced[0] if replaced else None
+        way = replace if if_taken == "replace" else None
+        only = if_taken == "refuse"
+        stored = files.add(folder or ".", clean, bounded(pieces), only=only, replace=way)
+    return f"{folder}/{stored}".removeprefix("/"), rows[0] if rows else None
+
+
+def exchange_by_way_of(folder: int, new: FileName, name: FileName, trash: int) -> None:
+    """The new file goes into the trash, where it changes places with the one that is there."""
+    os.rename(new, ITEM, src_dir_fd=folder, dst_dir_fd=trash)
+    try:
+        exchange(trash, ITEM, folder, name)
+    except OSError as error:
+        os.rename(ITEM, new, src_dir_fd=trash, dst_dir_fd=folder)
+        if error.errno not in EXCHANGES_NONE:
+            raise
+        os.rename(name, ITEM, src_dir_fd=folder, dst_dir_fd=trash)
+        move(folder, new, folder, name)
 
 
 def restore(files: AgentFiles, key: str) -> tuple[str, Trashed | None]:
@@ -108,8 +127,8 @@ def restore(files: AgentFiles, key: str) -> tuple[str, Trashed | None]:
         opened(row) as trash,
     ):
         if row.was_replaced and may_give_way(files, folder, name):
-            with keeping(files, path, folder, name) as other:
-                os.replace(ITEM, name, src_dir_fd=trash, dst_dir_fd=folder)
+            other = new_row(files, path)
+            exchange_with(row, other, trash, folder, name)
         else:
             name = move_to_free(trash, ITEM, folder, name)
         os.fsync(folder)
@@ -124,22 +143,21 @@ def may_give_way(files: Workspace, folder: int, name: FileName) -> bool:
     return False
 
 
-@contextmanager
-def keeping(files: AgentFiles, path: str, folder: int, name: FileName) -> Iterator[Trashed]:
-    """Keep the file of that name while another takes its place; without the other it stays."""
-
-    def second_name(trash: int) -> None:
-        try:
-            os.link(name, ITEM, src_dir_fd=folder, dst_dir_fd=trash, follow_symlinks=False)
-        except OSError as error:
-            if error.errno not in NO_LINKS:
-                raise
-            os.rename(name, ITEM, src_dir_fd=folder, dst_dir_fd=trash)
-
-    row = new_row(files, path, was_replaced=True)
-    with settled(row):
-        put_away(row, second_name)
-        yield row
+def exchange_with(row: Trashed, other: Trashed, trash: int, folder: int, name: FileName) -> None:
+    """What lies there and what is in the trash change places, and it gets a key of its own."""
+    try:
+        exchange(trash, ITEM, folder, name)
+    except OSError as error:
+        if error.errno not in EXCHANGES_NONE:
+            raise
+        with settled(other):
+            put_away(other, lambda to: os.rename(name, ITEM, src_dir_fd=folder, dst_dir_fd=to))
+            move(trash, ITEM, folder, name)
+        return
+    other.is_beside = row.is_beside
+    root, above = trash_of(row)
+    with settled(other), opened_folder(root, above) as all_keys:
+        os.rename(row.key, other.key, src_dir_fd=all_keys, dst_dir_fd=all_keys)
 
 
 def sweep() -> None:
@@ -168,7 +186,7 @@ def sweep() -> None:
 # Rows, and where each lies
 
 
-def new_row(files: AgentFiles, path: str, *, was_replaced: bool = False) -> Trashed:
+def new_row(files: AgentFiles, path: str, *, was_replaced: bool = True) -> Trashed:
     return Trashed(
         key=secrets.token_hex(8),
         agent=files.agent,
@@ -198,8 +216,7 @@ def found(files: AgentFiles, key: str) -> Trashed:
 @contextmanager
 def settled(row: Trashed) -> Iterator[Trashed]:
     """The row says that something is on its way before it is, and what came of it afterwards."""
-    row.state = Trashed.State.MOVING
-    row.save()
+    mark(row, Trashed.State.MOVING)
     try:
         yield row
     finally:
@@ -208,10 +225,31 @@ def settled(row: Trashed) -> Iterator[Trashed]:
 
 def settle(row: Trashed) -> None:
     """Make the row say what is there: kept, or nothing, and then it goes."""
-    if (row.was_replaced and is_in_its_place(row)) or not is_there(row):
+    if row.was_replaced:
+        put_back_if_free(row)
+    if not is_there(row):
         return discard(row)
-    row.state = Trashed.State.KEPT
-    return row.save()
+    return mark(row, Trashed.State.KEPT)
+
+
+def mark(row: Trashed, state: Trashed.State) -> None:
+    """Also if it is new, but not if somebody else has deleted it meanwhile."""
+    row.state = state
+    if row._state.adding:
+        row.save()
+    else:
+        Trashed.objects.filter(pk=row.pk).update(state=state)
+
+
+def put_back_if_free(row: Trashed) -> None:
+    """Of a disk where files cannot change places: what has left its, into which nothing came."""
+    *above, name = row.path.split("/")
+    with (
+        suppress(OSError),
+        opened(row) as trash,
+        opened_folder(Path(row.root), tuple(above)) as folder,
+    ):
+        move(trash, ITEM, folder, FileName(name))
 
 
 def is_there(row: Trashed) -> bool:
@@ -228,24 +266,6 @@ def nothing_if_gone() -> Iterator[None]:
     except OSError as error:
         if error.errno not in GONE:
             raise
-
-
-def is_in_its_place(row: Trashed) -> bool:
-    """Whether a file that was to be replaced still is where it was, and has a second name here.
-
-    Of a disk without second names it has left its place: it is put back if nothing else came.
-    """
-    *above, name = row.path.split("/")
-    with (
-        suppress(OSError),
-        opened(row) as trash,
-        opened_folder(Path(row.root), tuple(above)) as folder,
-    ):
-        with suppress(OSError):
-            move(trash, ITEM, folder, FileName(name))
-            return True
-        return os.path.samestat(status_in(trash, ITEM), status_in(folder, name))
-    return False
 
 
 def discard(row: Trashed) -> None:

@@ -4,7 +4,7 @@ is in its place, or in the trash and comes back."""
 import random
 import threading
 from collections import Counter
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -81,9 +81,14 @@ def test_no_history_loses_a_file(seed):
     history.check()
 
 
+@pytest.mark.parametrize("locked", [True, False], ids=["one process", "several"])
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.sampled(2)
-def test_nor_do_several_at_once(seed):
+def test_nor_do_several_at_once(seed, locked, monkeypatch):
+    """In processes of their own, or in agents of which one works in a folder of the other's, no
+    lock keeps them apart."""
+    if not locked:
+        monkeypatch.setattr(trash, "editing", lambda files: nullcontext())
     history = History(1_000 + seed)
     files_of(conversation())
 

@@ -297,7 +297,7 @@ def test_what_lies_on_a_disk_of_its_own_stays_there(alice, folder, home, monkeyp
     assert inside(home / "deleted-files" / "alice-writer") == [] and not Trashed.objects.exists()
 
 
-@pytest.mark.parametrize("step", ["mkdir", "link", "replace", "fsync"])
+@pytest.mark.parametrize("step", ["mkdir", "rename", "fsync"])
 def test_what_is_not_replaced_for_a_full_disk_is_as_it_was(alice, folder, home, monkeypatch, step):
     put(alice, "a.txt", b"one")
     with monkeypatch.context() as full:
@@ -319,20 +319,31 @@ def test_what_is_not_deleted_for_a_full_disk_is_as_it_was(alice, folder, monkeyp
     assert not Trashed.objects.exists()
 
 
-def test_a_disk_without_hard_links_replaces_by_moving(alice, folder, monkeypatch):
-    def no_links(*_, **__):
-        raise PermissionError(errno.EPERM, "Operation not permitted")
+def test_a_disk_where_files_cannot_change_places_replaces_by_moving(alice, folder, monkeypatch):
+    def cannot(*_):
+        raise OSError(errno.EINVAL, "Invalid argument")
 
     put(alice, "a.txt", b"one")
-    monkeypatch.setattr(trash.os, "link", no_links)
+    monkeypatch.setattr(trash, "exchange", cannot)
     replaced = put(alice, "a.txt", b"two", if_taken="replace").json()["replaced"]
     assert (folder / "a.txt").read_text() == "two"
     with monkeypatch.context() as full:
-        full.setattr(trash.os, "replace", no_room)
+        full.setattr(trash, "move", fails_once(trash.move))
         assert put(alice, "a.txt", b"three", if_taken="replace").status_code == 507
     assert (folder / "a.txt").read_text() == "two"
-    alice.post(f"{BASE}/restore", {"deleted": replaced})
+    with monkeypatch.context() as full:
+        full.setattr(trash, "move", fails_once(trash.move))
+        assert alice.post(f"{BASE}/restore", {"deleted": replaced}).status_code == 507
+    assert (folder / "a.txt").read_text() == "two"
+    again = alice.post(f"{BASE}/restore", {"deleted": replaced}).json()["replaced"]
     assert (folder / "a.txt").read_text() == "one"
+    alice.post(f"{BASE}/restore", {"deleted": again})
+    assert (folder / "a.txt").read_text() == "two"
+
+
+def fails_once(move):
+    failing = iter([True])
+    return lambda *given: no_room() if next(failing, False) else move(*given)
 
 
 def no_room(*_, **__):
