@@ -9,7 +9,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
 LOCK = $(COMPILE) --generate-hashes pyproject.toml
 
-.PHONY: run test nightly random lint real bench bench-drawing bench-browser bench-real bench-pages bench-visits old weight shape trace chaos lock lock-real messages fonts telemetry clean compare-pages axe firefox
+.PHONY: run test nightly random lint real bench bench-drawing bench-browser bench-real bench-pages bench-visits old weight shape trace chaos histories lock lock-real messages fonts telemetry clean compare-pages axe firefox
 
 run: .venv/.installed
 	@exec $(BIN)/python manage.py serve
@@ -84,6 +84,11 @@ trace: .venv/.dev
 # A hundred kills -9 at random moments, on SQLite and on PostgreSQL; then the account.
 chaos: .venv/.dev
 	@$(BIN)/python -m tests.nightly.chaos
+
+# Random histories of changes and undos, and what must never happen in one; ROOT is another checkout.
+histories: .venv/.dev
+	@$(BIN)/python -m tests.nightly.histories --seeds $(or $(SEEDS),60) --first $(or $(FIRST),0) \
+		$(if $(ROOT),--root $(ROOT)) $(if $(POSTGRES),--postgres) $(if $(SHOW),--show)
 
 # Whether every page is as it was at a commit: elements, words, names for screen readers, pictures.
 compare-pages: .venv/.dev

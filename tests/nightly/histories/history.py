@@ -1,0 +1,447 @@
+"""One random history of a folder in which an agent, people and other turns work, and its account.
+
+The account knows who wrote what, since it looks at the folder before and after each act. It says
+what must never happen: a change that is not listed, that is called somebody else's, or that an
+undo, or the undo of an undo, does not bring back.
+"""
+
+from __future__ import annotations
+
+import random
+import shlex
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from tests.nightly.histories.world import PATIENCE, Tree, World, tree_of
+
+FOLDERS = ("build", "build.old", "src", "src/deep", "d", "d2", "docs")
+NAMES = ("m.py", "x", "y", "notes.md", "a b.txt", "é.txt", ".m", "run.sh")
+
+
+@dataclass
+class Act:
+    """What somebody did, and the folder before and after it."""
+
+    who: str
+    what: str
+    before: Tree
+    after: Tree
+
+    @property
+    def touched(self) -> set[str]:
+        return {
+            path
+            for path in {*self.before, *self.after}
+            if self.before.get(path) != self.after.get(path)
+        }
+
+
+@dataclass
+class TurnDone:
+    """A turn that has ended: its id, and the acts that lie between its beginning and its end."""
+
+    token: str
+    id: int
+    before: Tree
+    after: Tree
+    acts: list[Act]
+    unsure: set[str] = field(default_factory=set)  # paths of which the product says so
+
+    def touched_by(self, is_own: bool) -> set[str]:
+        own = (act.touched for act in self.acts if (act.who == self.token) == is_own)
+        return set().union(*own)
+
+
+@dataclass
+class History:
+    """`is_alone`: nobody but the agent writes, so nothing may be unsure."""
+
+    world: World
+    seed: int
+    has_kills: bool = False
+    log: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.seed)
+        self.is_alone = self.random.random() < 0.35
+        self.agent = f"h{self.seed}"
+        self.folder = self.world.home / "workspaces" / self.agent / "files"
+        self.acts: list[Act] = []
+        self.number = self.turns = 0
+        self.deleted: list[str] = []  # keys with which a person may bring something back
+        self.in_turn = ""
+        self.last: Tree = {}
+
+    # The story
+
+    def run(self) -> None:
+        tools = {
+            "shell": "allow",
+            "write_file": "allow",
+            "edit_file": "allow",
+            "read_file": "allow",
+        }
+        helper = f"{self.agent}h"
+        for name, more in ((helper, {}), (self.agent, {f"run_agent:{helper}": "allow"})):
+            self.world.done("POST", "/agents", json={"id": name, "tools": tools | more})
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for _ in range(self.random.randint(6, 14)):
+            self.by("person", "a file of before", self.write_on_disk)
+        done = [self.turn()]
+        for _ in range(self.random.randint(1, 4)):
+            what = self.random.choice(["turn", "undo", "undo", "undo", "person"])
+            if what == "turn":
+                done.append(self.turn())
+            elif what == "person":
+                self.person()
+            else:
+                self.undo(self.random.choice([done[-1], self.random.choice(done)]))
+        if not any("undo " in line for line in self.log):
+            self.undo(done[-1])
+
+    def say(self, kind: str, what: str) -> None:
+        self.faults.append(f"{kind}: {what}")
+
+    def count(self, what: str, by: int = 1) -> None:
+        self.counts[what] = self.counts.get(what, 0) + by
+
+    def by(self, who: str, what: str, act: Callable[[], object]) -> None:
+        before = tree_of(self.folder)
+        act()
+        after = tree_of(self.folder)
+        self.acts.append(Act(who, what, before, after))
+        self.log.append(f"{who}: {what}")
+
+    def text(self) -> str:
+        """No other one is like it."""
+        self.number += 1
+        return f"{self.seed}.{self.number} of {self.in_turn or 'a person'}\n"
+
+    # What people do
+
+    def person(self) -> None:
+        acts = [self.write_on_disk, self.put, self.put, self.rename, self.delete, self.restore]
+        act = self.random.choice(acts)
+        self.by("person", act.__name__, act)
+
+    def some_path(self, is_new: float = 0.5) -> str:
+        there = sorted(tree_of(self.folder))
+        if there and self.random.random() > is_new:
+            return self.random.choice(there)
+        folder = self.random.choice(["", *FOLDERS])
+        return f"{folder}/{self.random.choice(NAMES)}".removeprefix("/")
+
+    def write_on_disk(self) -> None:
+        path = self.folder / self.some_path()
+        text, self.in_turn = self.text_of_person(), self.in_turn
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        except OSError:  # a file in the place of a folder, or a link to nowhere
+            return
+
+    def text_of_person(self) -> str:
+        kept, self.in_turn = self.in_turn, ""
+        text, self.in_turn = self.text(), kept
+        return text
+
+    def files(self, method: str, part: str = "", **how: Any) -> httpx.Response:
+        return self.world.ask(method, f"/agents/{self.agent}/files{part}", **how)
+
+    def put(self) -> None:
+        asked = {"path": self.some_path(), "if_taken": "replace"}
+        answer = self.files("PUT", "/content", params=asked, content=self.text_of_person().encode())
+        if answer.is_success and answer.json().get("replaced"):
+            self.deleted.append(answer.json()["replaced"])
+
+    def rename(self) -> None:
+        self.files("POST", "/rename", json={"path": self.some_path(0), "to": self.some_path(1)})
+
+    def delete(self) -> None:
+        answer = self.files("DELETE", params={"path": self.some_path(0)})
+        if answer.is_success:
+            self.deleted.append(answer.json()["deleted"])
+
+    def restore(self) -> None:
+        if self.deleted:
+            self.files("POST", "/restore", json={"deleted": self.deleted.pop()})
+
+    # What an agent does
+
+    def turn(self, who: str = "", is_other: bool = False) -> TurnDone:
+        self.turns += 1
+        token = f"h{self.seed}-{self.turns}"
+        outer, self.in_turn = self.in_turn, token
+        before, begins = tree_of(self.folder), len(self.acts)
+        calls = 1 if is_other else self.random.randint(1, 4)
+        pending: list[tuple[str, Tree]] = []  # the call that is under way, with what was before
+
+        def ended() -> None:
+            if pending:
+                what, was = pending.pop()
+                self.acts.append(Act(token, what, was, tree_of(self.folder)))
+                self.log.append(f"{token}: {what}")
+
+        def step(made: int) -> tuple[str, dict[str, Any]] | None:
+            """Between two calls others may do something."""
+            ended()
+            while not self.is_alone and not is_other and self.random.random() < 0.35:
+                self.between()
+            self.in_turn = token
+            if made >= calls:
+                return None
+            tool, arguments = self.a_call(is_other)
+            pending.append((f"{tool} {arguments}", tree_of(self.folder)))
+            return tool, arguments
+
+        self.world.steps[token] = self.heard(step)
+        conversation = self.world.done("POST", "/conversations", json={"agent": who or self.agent})
+        said = {"text": f"Do {token}"}
+        path = f"/conversations/{conversation['id']}/messages"
+        id = int(self.world.done("POST", path, json=said)["turn"]["id"])
+        self.wait_until(lambda: self.has_ended(path, token, id))
+        self.in_turn = outer
+        done = TurnDone(token, id, before, tree_of(self.folder), self.acts[begins:])
+        self.check_list(done)
+        return done
+
+    def heard(self, step: Callable[[int], Any]) -> Callable[[int], Any]:
+        """A fault of the script itself ends the turn, and is told."""
+
+        def safe(made: int) -> Any:
+            try:
+                return step(made)
+            except Exception as fault:
+                self.say("the script", repr(fault))
+                return None
+
+        return safe
+
+    def between(self) -> None:
+        if self.random.random() < 0.25:
+            self.turn(is_other=True)
+        else:
+            self.person()
+
+    def has_ended(self, path: str, token: str, id: int) -> bool:
+        """The undo is offered once the turn is over and its folder is recorded."""
+        messages = self.world.done("GET", path)["items"]
+        ends = (f"{token} is done.", "Nothing to do.")
+        is_said = any(each["text"] in ends and not each["streaming"] for each in messages)
+        return is_said and "not ended" not in self.world.ask("GET", f"/turns/{id}/undo").text
+
+    def wait_until(self, holds: Callable[[], bool]) -> None:
+        until = time.monotonic() + PATIENCE
+        while not holds():
+            assert time.monotonic() < until, "it took too long"
+            time.sleep(0.03)
+
+    def a_call(self, is_other: bool) -> tuple[str, dict[str, Any]]:
+        draw = self.random.random()
+        if draw < 0.2:
+            return "write_file", {"path": self.some_path(), "content": self.text()}
+        if draw < 0.27 and (old := self.a_text()):
+            return "edit_file", {"path": old[0], "old": old[1], "new": self.text()}
+        if draw < 0.34 and not is_other:
+            return "run_agent", {"agent": f"{self.agent}h", "task": self.task()}
+        command = " ; ".join(self.a_command() for _ in range(self.random.choice([1, 1, 1, 2, 3])))
+        if not self.is_alone and not is_other and self.random.random() < 0.2:
+            command = f"{command} ; {self.meanwhile()} ; {self.a_command()}"
+        return "shell", {"command": command}
+
+    def a_text(self) -> tuple[str, str] | None:
+        texts = [
+            (path, content.decode())
+            for path, (kind, _, content) in sorted(tree_of(self.folder).items())
+            if kind == "file" and content.endswith(b"\n")
+        ]
+        return self.random.choice(texts) if texts else None
+
+    def task(self) -> str:
+        """While the sub-agent works, in a folder of its own, people go on in this one."""
+        self.turns += 1
+        token = f"h{self.seed}-{self.turns}"
+
+        def step(made: int) -> tuple[str, dict[str, Any]] | None:
+            if made:
+                return None
+            if not self.is_alone:
+                self.person()
+            return "shell", {"command": f"echo {token} > out.txt"}
+
+        self.world.steps[token] = self.heard(step)
+        return f"Do {token}"
+
+    def meanwhile(self) -> str:
+        """A command waits until somebody else has done something."""
+        self.turns += 1
+        went, goes = (self.world.home / f"{self.agent}.{self.turns}.{each}" for each in ("w", "g"))
+
+        def act() -> None:
+            until = time.monotonic() + 20
+            while not goes.exists():
+                if time.monotonic() > until:
+                    return
+                time.sleep(0.01)
+            self.person()
+            went.touch()
+
+        threading.Thread(target=act, daemon=True).start()
+        wait = f"for i in $(seq 900); do [ -e {went} ] && break; sleep .02; done"
+        return f"touch {goes} ; {wait}"
+
+    def a_folder(self) -> str:
+        """Mostly one that is there."""
+        there = sorted({path.rpartition("/")[0] for path in tree_of(self.folder)} - {""})
+        is_there = there and self.random.random() < 0.85
+        return shlex.quote(self.random.choice(there if is_there else FOLDERS))
+
+    def a_command(self) -> str:
+        q = shlex.quote
+        old, other, new = q(self.some_path(0)), q(self.some_path(0)), q(self.some_path(1))
+        folder, to = self.a_folder(), self.a_folder()
+        text = q(self.text().strip())
+        make = f"mkdir -p $(dirname {new})"
+        return self.random.choice(
+            [
+                f"{make} && echo {text} > {new}",
+                f"echo {text} > {old}",
+                f"echo {text} >> {old}",
+                f"{make} && cp {old} {new}",
+                f"cp -p {old} {other}",
+                f"{make} && mv {old} {new}",
+                f"mv -f {old} {other}",
+                f"mv {folder} {to}",
+                f"mv {folder} {to}.moved",
+                f"mv {folder} tmp && mv {to} {folder} && mv tmp {to}",
+                f"mkdir -p build.new && echo {text} > build.new/x && mv build build.old && mv build.new build",
+                f"mkdir -p build.new && echo {text} > build.new/y && rm -rf build && mv build.new build",
+                f"cp -a {folder} {to}.copy",
+                f"rm -f {old}",
+                f"rm -rf {folder}",
+                f"ln {old} {new} 2>/dev/null ; echo {text} > {old}",
+                f"ln -f {old} {new}",
+                f"ln -sf {other} {new}",
+                f"ln -sfn {folder} {to}.link",
+                f"chmod +x {old}",
+                f"sed -i s/of/OF/ {old}",
+                f"{make} && echo {text} > {new} && touch -d '2001-01-01' {new}",
+                f"touch -r {old} {other}",
+                f"tar cf ../t{self.seed}.tar {folder} && rm -rf {folder} && tar xf ../t{self.seed}.tar",
+            ]
+        )
+
+    # What must hold
+
+    def check_list(self, turn: TurnDone) -> None:
+        """The changes of a turn are those that it made."""
+        answer = self.world.done("GET", f"/turns/{turn.id}/changes")
+        if answer["stopped"]:
+            self.say("recording", answer["stopped"])
+            return
+        listed: dict[str, set[str]] = {}
+        for each in answer["changes"]:
+            self.count(each["origin"])
+            for path in {each["path"], each["was"]} - {""}:
+                listed.setdefault(path, set()).add(each["origin"])
+        turn.unsure = {path for path, called in listed.items() if "unsure" in called}
+        own, others = turn.touched_by(True), turn.touched_by(False)
+        for path in {*turn.before, *turn.after, *listed}:
+            is_other = turn.before.get(path) != turn.after.get(path)
+            called = listed.get(path, set())
+            if is_other and path in own - others:
+                if not called:
+                    self.say("not listed", f"{turn.token} {path}")
+                elif called == {"outside"}:
+                    self.say("the turn's called theirs", f"{turn.token} {path}")
+                elif "own" not in called and self.is_alone:
+                    self.say("unsure although nobody else wrote", f"{turn.token} {path}")
+            elif path in others - own and "own" in called:
+                self.say("theirs called the turn's", f"{turn.token} {path}")
+
+    def undo(self, turn: TurnDone) -> None:
+        now = tree_of(self.folder)
+        since = set().union(*(act.touched for act in self.acts[self.end_of(turn) :]))
+        own, others = turn.touched_by(True), turn.touched_by(False)
+        force = self.random.random() < 0.7
+        undo, was_killed = self.taken_back(f"/turns/{turn.id}/undo", force)
+        self.log.append(f"undo {turn.token} force={force}: {undo}")
+        after = tree_of(self.folder)
+        if was_killed and after == now:
+            return
+        wanted = own - others - since
+        for path in wanted if force else ():
+            if after.get(path) != turn.before.get(path):
+                self.say("not undone", f"{turn.token} {path}")
+        for path in {*now, *after} - own - (turn.unsure if force else set()):
+            if after.get(path) != now.get(path):
+                self.say("undone although not the turn's", f"{turn.token} {path}")
+        self.acts.append(Act("undo", turn.token, now, after))
+        if not undo:
+            if lost := contents(now) - contents(after):
+                self.say("lost", f"{turn.token} {sorted(lost)[:3]}")
+            return
+        back, was_killed = self.taken_back(f"/undos/{undo}/undo", True)
+        again = tree_of(self.folder)
+        self.log.append(f"undo of that: {back}")
+        self.acts.append(Act("undo", f"of {undo}", after, again))
+        if was_killed and again == after:
+            return
+        for path in {*now, *again}:
+            if again.get(path) != now.get(path):
+                self.say("not back by the undo of the undo", f"{turn.token} {path}")
+        if lost := contents(now) - contents(again):
+            self.say("lost", f"{turn.token} {sorted(lost)[:3]}")
+        if back and self.random.random() < 0.4:  # and the work of the turn goes again
+            self.taken_back(f"/turns/{turn.id}/undo", True)
+            self.acts.append(Act("undo", turn.token, again, tree_of(self.folder)))
+
+    def end_of(self, turn: TurnDone) -> int:
+        return self.acts.index(turn.acts[-1]) + 1 if turn.acts else len(self.acts)
+
+    def taken_back(self, path: str, force: bool) -> tuple[int, bool]:
+        """The number of the undo, if one came of it; and whether the server was killed in it."""
+        if not (self.has_kills and self.random.random() < 0.7):
+            answer = self.world.ask("POST", path, json={"force": force})
+            number = answer.json()["id"] if answer.is_success else 0
+            self.world.undone = max(self.world.undone, number)
+            return number, False
+        late = threading.Timer(self.random.random() * 0.06, self.world.kill)
+        late.start()
+        number = 0
+        try:
+            answer = self.world.ask("POST", path, json={"force": force})
+            number = answer.json()["id"] if answer.is_success else 0
+        except httpx.HTTPError:
+            pass
+        late.join()
+        self.world.start()
+        self.wait_until(self.is_still)
+        self.log.append("killed")
+        number = number or self.newest_undo()
+        self.world.undone = max(self.world.undone, number)
+        return number, True
+
+    def newest_undo(self) -> int:
+        """The answer did not get through; on this server nobody else undoes anything."""
+        number = self.world.undone
+        while self.world.ask("GET", f"/undos/{number + 1}/undo").status_code != 404:
+            number += 1
+        return number if number > self.world.undone else 0
+
+    def is_still(self) -> bool:
+        """Whether nothing in the folder changes any more: what was cut off is finished at a start."""
+        before = tree_of(self.folder)
+        time.sleep(0.7)
+        return tree_of(self.folder) == before
+
+
+def contents(tree: Tree) -> set[bytes]:
+    return {content for kind, _, content in tree.values() if kind == "file"}
