@@ -12,17 +12,17 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 from pydantic import JsonValue
 
-from agents import events, search
+from agents import events, persistence, search
 from agents.actors import PERSON, Actor, kind_of
 from agents.chains.store import load_chain
+from agents.changes.preview import demand_same_file
 from agents.config.store import change_agent, read_agent
 from agents.conversations import unmoved
-from agents.engine import alternatives, persistence
+from agents.engine import alternatives
 from agents.engine.available_tools import is_exactly
 from agents.engine.handlers import OPTIONS, with_chosen_model
 from agents.engine.known_models import demand_model
 from agents.engine.lifecycle import request_stop, requeue
-from agents.engine.pending_changes import demand_same_file
 from agents.engine.subagents import show_call_again
 from agents.errors import Conflict, Invalid, NotFound
 from agents.events import lock_conversation

@@ -13,13 +13,12 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from agents import search
+from agents import persistence, search
 from agents.actions import check_text, queue_turn, shortened
 from agents.chains.schema import Chain
 from agents.chains.store import load_chain
 from agents.config.store import AgentRecord, read_agent
 from agents.db import in_db
-from agents.engine import persistence
 from agents.engine.lifecycle import LONGEST_WAIT
 from agents.engine.loop import Watch, ignore_event, run_turn
 from agents.engine.steps import result_of

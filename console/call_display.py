@@ -16,7 +16,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
-from agents.engine.pending_changes import PendingChange, pending_change
+from agents.changes.preview import PendingChange, pending_change
 from agents.hidden_characters import count_hidden
 from agents.models import ToolCall
 from console.changed_lines import Line, changed_lines, near_changes, without_windows_ends

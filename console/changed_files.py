@@ -15,12 +15,12 @@ from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from agents.changes.compare import Change, Version, text_of
+from agents.changes.store import Store, StoreBroken
+from agents.changes.unified import mode_of
 from agents.errors import NotFound
 from agents.hidden_characters import count_hidden
 from agents.models import Conversation, ToolCall, Turn
-from agents.recordings.changes import Change, Version, text_of
-from agents.recordings.store import Store, StoreBroken
-from agents.recordings.unified import mode_of
 from agents.tools.file_changes import lines_of
 from agents.tools.images import NotShown, image_of
 from console.file_diffs import (

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from django.utils.translation import gettext
 
+from agents.changes.compare import Change
+from agents.changes.paths import path_bytes
+from agents.changes.store import Store, StoreBroken
+from agents.changes.unified import sided
 from agents.models import Conversation
-from agents.recordings.changes import Change
-from agents.recordings.paths import path_bytes
-from agents.recordings.store import Store, StoreBroken
-from agents.recordings.unified import sided
 from agents.workspace.files import AgentFiles
 from console.file_diffs import FileDiff, drawn_change
 from plans.changes import (

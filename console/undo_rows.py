@@ -7,9 +7,9 @@ from datetime import datetime
 
 from django.utils.translation import gettext, gettext_lazy
 
-from agents.engine.undo import Preview
+from agents.changes.undo import Preview
+from agents.changes.undo_steps import Row
 from agents.models import Recording
-from agents.recordings.restore import Row
 from console.changed_files import Subject, in_order, page_of
 from console.file_diffs import readable_size
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from django.db.models import QuerySet
 from django.utils.translation import gettext
 
-from agents.engine.recordings import MOST_DIFF, as_diff, as_patch
+from agents.changes.compare import Change, Sums, sums_of
+from agents.changes.recording import MOST_DIFF, as_diff, as_patch
+from agents.changes.unified import in_words
 from agents.errors import NotFound
 from agents.models import Recording, SkippedFile
-from agents.recordings.changes import Change, Sums, sums_of
-from agents.recordings.unified import in_words
 from agents.statements import prepared
 from agents.tools.confinement import display_path
 from plans.held_changes import composed_changes

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from agents.changes.recording import changes_so_far
 from agents.db import in_db
-from agents.engine.recordings import changes_so_far
 from agents.errors import NotFound
 from agents.models import Turn
 from agents.pools import FILES

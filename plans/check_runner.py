@@ -15,13 +15,13 @@ from functools import partial
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from agents import persistence
 from agents.actors import PERSON
+from agents.changes.undo import enter_folder
 from agents.db import in_db
-from agents.engine import persistence
 from agents.engine.available_tools import AvailableTools, available_tools
 from agents.engine.steps import nothing
 from agents.engine.subagents import add_message_at_top
-from agents.engine.undo import enter_folder
 from agents.errors import Conflict, Refused, TurnWaits
 from agents.models import Message, ToolCall, Turn
 from agents.tools import permissions

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from agents import persistence
 from agents.db import in_db
-from agents.engine import persistence
 from agents.engine.handlers import refresh_config
 from agents.engine.steps import Work
 from agents.errors import Conflict, NothingToDo

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.utils.translation import gettext
 
+from agents import persistence
 from agents.db import in_db
-from agents.engine import persistence
 from agents.engine.steps import result_of
 from agents.errors import TurnFailed
 from agents.models import ToolCall, Turn

@@ -9,9 +9,9 @@ from collections import OrderedDict
 from pathlib import Path
 from threading import Lock
 
-from agents.recordings.changes import Change, read_changes
-from agents.recordings.composition import composed
-from agents.recordings.store import Store, StoreBroken
+from agents.changes.compare import Change, read_changes
+from agents.changes.history import composed
+from agents.changes.store import Store, StoreBroken
 
 log = logging.getLogger("plans.changes")
 MOST_HELD = 100_000  # changes in all

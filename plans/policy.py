@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from agents.changes.recording import READS
 from agents.config.store import AgentRecord
 from agents.engine.handlers import Instruction, Offer, Role
-from agents.engine.recordings import READS
 from agents.models import Turn
 from agents.tools.permissions import allows, is_off
 from plans import prompts

@@ -17,11 +17,11 @@ from agents.actors import PERSON, Actor, kind_of, name_of
 from agents.actors import SYSTEM as SYSTEM
 from agents.conversations import conversation_by_key
 from agents.db import clock
-from agents.engine.persistence import change_of_message
 from agents.engine.usage import is_at_work
 from agents.errors import Conflict, Invalid, NotFound
 from agents.events import lock_conversation
 from agents.models import Conversation, Event, Lane, Message, ToolCall, Turn, TurnState
+from agents.persistence import change_of_message
 from agents.sentences import sentences
 from agents.statements import one_of, prepared
 from plans.expected_version import VersionConflict, versions_by

@@ -17,9 +17,9 @@ from django.utils.translation import gettext
 
 from agents.actors import PERSON
 from agents.chains.store import load_chain
+from agents.changes.recording import changes_so_far
 from agents.db import in_db
 from agents.engine.asking import Answered, ask_model
-from agents.engine.recordings import changes_so_far
 from agents.errors import Refused
 from agents.hidden_characters import revealed_in_json
 from agents.llm.errors import ModelError

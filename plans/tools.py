@@ -11,9 +11,9 @@ from django.utils import translation
 from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from agents import persistence
 from agents.config.store import AgentRecord
 from agents.db import in_db
-from agents.engine import persistence
 from agents.errors import Refused, TurnWaits
 from agents.models import Conversation, Turn
 from agents.tools import permissions

@@ -10,10 +10,10 @@ from functools import partial
 
 from django.db import transaction
 
+from agents import persistence
 from agents.chains.store import demand_tool
 from agents.config.store import AgentRecord
 from agents.db import AWAY
-from agents.engine import persistence
 from agents.engine.handlers import Offer, Role, TurnHandler, chain_of, handlers, register_handler
 from agents.engine.prompt import history
 from agents.engine.steps import Work

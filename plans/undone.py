@@ -15,11 +15,11 @@ from pathlib import Path
 
 from django.db.models import QuerySet
 
+from agents.changes.authorship import Origin
+from agents.changes.compare import Change, Version
+from agents.changes.store import Store, StoreBroken
+from agents.changes.undo_steps import Step, as_changes, read_steps, sides_of
 from agents.models import Recording, Undo
-from agents.recordings.changes import Change, Version
-from agents.recordings.restore import Step, as_changes, read_steps, sides_of
-from agents.recordings.store import Store, StoreBroken
-from agents.recordings.windows import Origin
 from agents.statements import prepared
 from agents.timestamps import timestamp
 from plans.changes import Changes, Document, changes_of, recordings_of, sums_document

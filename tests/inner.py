@@ -11,6 +11,7 @@ from agents import actions as agents_actions
 from agents import (
     conversations,
     events,
+    persistence,
     pools,
     run_once,
     umask,
@@ -41,6 +42,24 @@ from agents.chains.store import (
     save_chain,
 )
 from agents.chains.template import TemplateValues, UnknownMacro, expand, go_format
+from agents.changes import compare as recordings_changes
+from agents.changes import ignore, index, scan, undo, unified
+from agents.changes import recording as recordings
+from agents.changes import undo_steps as restore
+from agents.changes.authorship import CLOCK as WINDOWS_CLOCK
+from agents.changes.authorship import Windows
+from agents.changes.compaction import MOST_PACKS, gather_small, keep_only
+from agents.changes.compare import Change as ChangesChange
+from agents.changes.compare import Version, changes_between, lines_between, read_changes
+from agents.changes.history import composed
+from agents.changes.ignore import NO_RULES
+from agents.changes.paths import path_bytes, path_text
+from agents.changes.recording import record_all_ended
+from agents.changes.scan import CLOCK as SCAN_CLOCK
+from agents.changes.scan import record as scan_record
+from agents.changes.store import BLOB, TREE, Store, StoreBroken, oid_of
+from agents.changes.undo import NothingToUndo, PreviewChanged, Wanted, finish_cut_off, unfinished
+from agents.changes.unified import diff_text, hunks, patch_text
 from agents.config import json_text, ownership, workspaces
 from agents.config import store as config_store
 from agents.config.json_text import BadFile, Lines, parse, patched
@@ -66,7 +85,7 @@ from agents.demo.languages import LANGUAGES, pieces
 from agents.demo.pages import broken_links, gaps
 from agents.demo.transport import DEMO_URL, DemoModel
 from agents.engine import alternatives as engine_alternatives
-from agents.engine import lifecycle, loop, persistence, recordings, undo
+from agents.engine import lifecycle, loop
 from agents.engine.available_tools import available_tools, left_out, same_json
 from agents.engine.completion import chosen
 from agents.engine.handlers import handler_of
@@ -81,10 +100,7 @@ from agents.engine.lifecycle import (
     suspend,
 )
 from agents.engine.loop import run_chain, run_turn
-from agents.engine.persistence import add_message as persistence_add_message
-from agents.engine.persistence import save_progress
 from agents.engine.prompt import BROKE_OFF, NO_RESULT, NOT_RUN, history
-from agents.engine.recordings import record_all_ended
 from agents.engine.steps import ToolCallChanged
 from agents.engine.streaming import (
     FRAME_SECONDS,
@@ -94,7 +110,6 @@ from agents.engine.streaming import (
     frame_seconds,
     split_blocks,
 )
-from agents.engine.undo import NothingToUndo, PreviewChanged, Wanted, finish_cut_off, unfinished
 from agents.engine.usage import Times, Used, cost_of, times_of
 from agents.events import MOST_READ, group_of, text_group_of
 from agents.events import record as events_record
@@ -131,6 +146,8 @@ from agents.llm.providers import (
 from agents.llm.reply import ReasoningPart, Reply, RequestedCall, TextPart
 from agents.llm.request import ChatMessage, Endpoint, ModelRequest
 from agents.normalization import MOST_MARKS, joined_url, normalized, slug, split_url
+from agents.persistence import add_message as persistence_add_message
+from agents.persistence import save_progress
 from agents.pools import Pool
 from agents.pools import person as person_of_turn
 from agents.queue import housekeeping
@@ -145,20 +162,6 @@ from agents.queue.leases import (
     renew,
 )
 from agents.queue.worker import Worker
-from agents.recordings import changes as recordings_changes
-from agents.recordings import ignore, index, restore, scan, unified
-from agents.recordings.changes import Change as ChangesChange
-from agents.recordings.changes import Version, changes_between, lines_between, read_changes
-from agents.recordings.compaction import MOST_PACKS, gather_small, keep_only
-from agents.recordings.composition import composed
-from agents.recordings.ignore import NO_RULES
-from agents.recordings.paths import path_bytes, path_text
-from agents.recordings.scan import CLOCK as SCAN_CLOCK
-from agents.recordings.scan import record as scan_record
-from agents.recordings.store import BLOB, TREE, Store, StoreBroken, oid_of
-from agents.recordings.unified import diff_text, hunks, patch_text
-from agents.recordings.windows import CLOCK as WINDOWS_CLOCK
-from agents.recordings.windows import Windows
 from agents.run_once import queue_chain
 from agents.sanitize import DEEPEST, fault_of, sanitize
 from agents.search import Kind, find, written

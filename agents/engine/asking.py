@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
+from agents import persistence
 from agents.chains.schema import Chain, seconds_of
 from agents.db import in_db
-from agents.engine import persistence
 from agents.engine.completion import answer, count_of_calls, model_of
 from agents.engine.handlers import handler_of
 from agents.engine.steps import Step, Work

@@ -11,10 +11,10 @@ from django.db.models import F
 from django.db.models.sql import UpdateQuery
 from django.utils.translation import gettext
 
+from agents import persistence
 from agents.chains.schema import labels_of, may_be_called, normalize_label
 from agents.chains.template import Output
 from agents.db import AWAY, in_db
-from agents.engine import persistence
 from agents.engine.available_tools import AvailableTools, available_tools
 from agents.engine.handlers import Instruction, handler_of, refresh_config
 from agents.engine.images import load_images, with_images_of

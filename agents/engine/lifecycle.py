@@ -11,10 +11,9 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from agents import events, search
+from agents import events, persistence, search
 from agents.actors import Actor
 from agents.db import clock
-from agents.engine import persistence
 from agents.engine.handlers import handler_of
 from agents.engine.prompt import NO_RESULT, NOT_RUN
 from agents.engine.usage import count_time, rest

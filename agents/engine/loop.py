@@ -11,10 +11,11 @@ from typing import ParamSpec
 from django.utils import translation
 from django.utils.translation import gettext
 
+from agents import persistence
 from agents.chains.schema import END, START, Task, next_task, seconds_of
 from agents.chains.template import Output, text_of
+from agents.changes import recording
 from agents.db import AWAY, in_db
-from agents.engine import persistence, recordings
 from agents.engine.completion import chat_completion, route
 from agents.engine.handlers import handler_of, refresh_config
 from agents.engine.lifecycle import (
@@ -83,7 +84,7 @@ async def run_and_settle(turn: Turn, watch: Watch) -> None:
         await record_stopped(turn)
     except ModelError as error:
         if not may_try_later(turn, error):
-            await finish(recordings.record_after(turn))
+            await finish(recording.record_after(turn))
         await finish_write(model_failed, turn, error)
     except TurnFailed as failure:
         await fail_recorded(turn, failure)
@@ -101,14 +102,14 @@ async def run_and_settle(turn: Turn, watch: Watch) -> None:
 
 
 async def fail_recorded(turn: Turn, failure: TurnFailed) -> None:
-    await finish(recordings.record_after(turn))
+    await finish(recording.record_after(turn))
     await finish_write(fail, turn, failure)
 
 
 async def record_stopped(turn: Turn) -> None:
     """A stop is not kept waiting for it; a turn that only went back into the queue goes on."""
     if turn.checkpoint.get("recorded") and not turn.is_open:
-        await finish(recordings.record_ended(turn.pk))
+        await finish(recording.record_ended(turn.pk))
 
 
 async def finish_write(write: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
@@ -139,7 +140,7 @@ async def work_on(turn: Turn, watch: Watch) -> None:
 
 async def work_to_the_end(turn: Turn, watch: Watch) -> None:
     if turn.checkpoint.get("ended"):  # its worker died before it could say so
-        await recordings.record_after(turn)
+        await recording.record_after(turn)
         return
     if turn.stop_requested:  # of a worker that died before it could obey
         raise TurnStopped
@@ -152,7 +153,7 @@ async def work_to_the_end(turn: Turn, watch: Watch) -> None:
         return
     # Where no model can call tools, none can end the turn: then its output is what it comes to.
     turn.checkpoint["by_output"] = not work.chain.runs_calls
-    await recordings.enter(turn, at_start=handler_of(turn).is_recorded)
+    await recording.enter(turn, at_start=handler_of(turn).is_recorded)
     await handler_of(turn).begin(turn)
     async with asyncio.timeout(work.seconds):
         await stream_chain(turn, work, watch)
@@ -161,7 +162,7 @@ async def work_to_the_end(turn: Turn, watch: Watch) -> None:
             await stream_chain(turn, work, watch)
         if (check := output_check(turn)) is not None:
             await check(turn)
-    await recordings.record_after(turn)
+    await recording.record_after(turn)
 
 
 def prepare(turn: Turn) -> Work:
@@ -259,7 +260,7 @@ async def run_chain(turn: Turn, work: Work) -> AsyncGenerator[ChainEvent, None]:
             here = END if ended else next_task(task, done.value, turn.checkpoint.get("edges", {}))
             passed = passing(turn, task, here, done.output)
             if here == END and not lacks_result(turn, work) and output_check(turn) is None:
-                await recordings.record_after(turn)
+                await recording.record_after(turn)
             if here != END:
                 await in_db(go_on, turn, done, passed)
             elif is_shown(turn, done.output):

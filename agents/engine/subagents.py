@@ -12,12 +12,11 @@ from django.db import transaction
 from django.utils.translation import gettext
 from pydantic import BaseModel, Field
 
-from agents import events
+from agents import events, persistence
 from agents.config.ownership import may_call
 from agents.config.store import read_agent
 from agents.conversation_tree import ancestors
 from agents.db import in_db
-from agents.engine import persistence
 from agents.engine.handlers import TurnHandler, chain_of, handler_of, handlers, register_handler
 from agents.engine.lifecycle import requeue
 from agents.engine.prompt import opening_of_chat

@@ -10,11 +10,12 @@ from functools import partial
 from django.db.models import QuerySet
 from django.utils.translation import gettext
 
+from agents import persistence
 from agents.chains.schema import may_be_called
 from agents.chains.template import Output, parsed_or_text, text_of
+from agents.changes import recording
 from agents.config.schema import macros_in
 from agents.db import in_db
-from agents.engine import persistence, recordings
 from agents.engine.available_tools import available_tools
 from agents.engine.prompt import NO_RESULT
 from agents.engine.steps import ChainEvent, Step, StepDone, ToolCallChanged
@@ -182,8 +183,8 @@ async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, Non
     if tool is None:
         yield ToolCallChanged(call.pk)
         return
-    if recordings.writes(tool):
-        await recordings.record_before(turn)
+    if recording.writes(tool):
+        await recording.record_before(turn)
     await in_db(persistence.begin_call, turn, call)
     yield ToolCallChanged(call.pk)
 

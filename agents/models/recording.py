@@ -14,7 +14,7 @@ from agents.models.turn import Turn
 class SkippedFile(TypedDict):
     """A file that was not recorded, and why."""
 
-    path: str  # as agents.recordings.paths writes it
+    path: str  # as agents.changes.paths writes it
     reason: str  # too_large, unreadable, hard_link, too_deep
     size: int  # bytes
     at: NotRequired[int]  # when it was changed last, nanoseconds

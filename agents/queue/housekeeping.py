@@ -17,13 +17,13 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from agents.changes.compaction import empty, keep_only, remove_unfinished
+from agents.changes.recording import record_all_ended
+from agents.changes.store import Store, stores
+from agents.changes.undo import finish_cut_off, in_own_connection, unfinished
 from agents.db import AWAY, in_db
-from agents.engine.recordings import record_all_ended
-from agents.engine.undo import finish_cut_off, in_own_connection, unfinished
 from agents.models import Message, Recording, Undo
 from agents.pools import RECORDINGS
-from agents.recordings.compaction import empty, keep_only, remove_unfinished
-from agents.recordings.store import Store, stores
 from agents.workspace import attachments, trash
 from agents.workspace.files import remove_cut_off
 

@@ -9,8 +9,8 @@ from django.http import HttpRequest
 from ninja import Query, Router
 from pydantic import Field, StrictBool
 
-from agents.engine.recordings import MOST_DIFF
-from agents.engine.undo import Preview, Wanted
+from agents.changes.recording import MOST_DIFF
+from agents.changes.undo import Preview, Wanted
 from agents.errors import NotFound
 from agents.models import Turn, Undo
 from console.api.auth import person, plan_of, subtask_of

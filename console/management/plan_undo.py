@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from agents.engine.undo import Preview, Wanted
+from agents.changes.undo import Preview, Wanted
+from agents.changes.undo_steps import Fate
 from agents.errors import Conflict
 from agents.models import Undo
-from agents.recordings.restore import Fate
 from console.management.base import at_terminal
 from plans import actions
 from plans.models import Plan

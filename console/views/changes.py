@@ -11,11 +11,11 @@ from django.urls import reverse
 from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_GET, require_POST
 
-from agents.engine.undo import Preview, PreviewChanged, Wanted
+from agents.changes.compare import Version
+from agents.changes.store import Store, StoreBroken
+from agents.changes.undo import Preview, PreviewChanged, Wanted
 from agents.errors import Refused
 from agents.models import Conversation, Undo
-from agents.recordings.changes import Version
-from agents.recordings.store import Store, StoreBroken
 from agents.tools.images import NotShown, image_of
 from console.call_images import HEADERS
 from console.changed_files import Subject, listed_files, one_change, one_file, subject_of

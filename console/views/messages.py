@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 from django_htmx.http import HttpResponseClientRedirect
 
 from agents import actions
-from agents.engine.pending_changes import FileChanged
+from agents.changes.preview import FileChanged
 from agents.engine.subagents import show_call_again
 from agents.errors import NoModel, Refused
 from agents.models import Conversation, Lane, Message, ToolCall

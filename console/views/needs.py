@@ -13,7 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_GET
 
 from agents import actions as talk
-from agents.engine.pending_changes import FileChanged
+from agents.changes.preview import FileChanged
 from agents.errors import Invalid
 from agents.events import lock_conversation
 from agents.models import Conversation, ToolCall

@@ -13,8 +13,8 @@ from django.db.models import Max
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
+from agents import persistence
 from agents.actors import Actor
-from agents.engine import persistence
 from agents.engine.images import text_with_files
 from agents.engine.lifecycle import LONGEST_WAIT, requeue, reset_retries
 from agents.engine.steps import last_text, result_of

@@ -9,11 +9,10 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils.translation import gettext
 
-from agents import events
+from agents import events, persistence
 from agents.actions import add_message
 from agents.actors import Actor
 from agents.config.store import read_agent
-from agents.engine import persistence
 from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Conversation, Message, Turn
 from plans.actions.close import cancel_plan, stop_planning

@@ -7,11 +7,11 @@ from contextlib import suppress
 from django.utils.translation import gettext
 
 from agents.actors import Actor
-from agents.engine.undo import NothingToUndo, Preview, Wanted, steps_of, undo, undo_preview
+from agents.changes.compare import Change
+from agents.changes.undo import NothingToUndo, Preview, Wanted, steps_of, undo, undo_preview
+from agents.changes.undo_steps import as_changes, modes_before, modes_in_tree
 from agents.errors import Conflict
 from agents.models import Conversation, Turn, Undo
-from agents.recordings.changes import Change
-from agents.recordings.restore import as_changes, modes_before, modes_in_tree
 from plans.actions.retry import demand_retriable, retry_subtask
 from plans.changes import Changes, changes_named, changes_of_turn
 from plans.models import Plan, Subtask

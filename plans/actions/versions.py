@@ -12,9 +12,9 @@ from typing import Any, cast
 from django.db import transaction
 from django.utils.translation import gettext
 
+from agents import persistence
 from agents.actors import Actor
 from agents.config.store import read_agent
-from agents.engine import persistence
 from agents.engine.lifecycle import request_stop
 from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Turn

@@ -52,8 +52,8 @@ def filled(root, count):
 
 
 def took(root):
-    from agents.recordings.scan import record
-    from agents.recordings.store import Store
+    from agents.changes.scan import record
+    from agents.changes.store import Store
 
     began = time.perf_counter()
     with Store.of(root) as store, store.locked(root):
@@ -63,8 +63,8 @@ def took(root):
 
 def grown(root, files):
     """Three files are edited by each subtask."""
-    from agents.recordings.compaction import gather_small
-    from agents.recordings.store import Store
+    from agents.changes.compaction import gather_small
+    from agents.changes.store import Store
 
     random = Random(2)
     for number in range(SUBTASKS):

@@ -386,7 +386,7 @@ def test_the_command_lists_files_and_shows_diffs(c, monkeypatch):
 @pytest.mark.parametrize(("most", "words"), [(1000, "1 file, +1"), (0, "Changes are not recorded")])
 def test_beside_a_reply_stands_what_it_changed(monkeypatch, most, words):
     c = conversation(tools=ALL_FILE_TOOLS)
-    monkeypatch.setattr("agents.recordings.scan.MOST_FILES", most)
+    monkeypatch.setattr("agents.changes.scan.MOST_FILES", most)
     scripted(write("new.txt", "x\n"), say("Written."))
     tell(c, "write it")
     page = signed_in(person("alice")).get(f"/c/{c.pk}/").content.decode()
@@ -400,7 +400,7 @@ class TestWhatIsNotRecorded:
     def test_a_workspace_of_too_many_files_says_so_beside_the_subtask_and_on_the_page(
         self, c, monkeypatch
     ):
-        monkeypatch.setattr("agents.recordings.scan.MOST_FILES", 0)
+        monkeypatch.setattr("agents.changes.scan.MOST_FILES", 0)
         plan = run(c, write("a.txt", "2\n"), done(), done())
         page = self.seen(c, f"/c/{c.pk}/")
         links = re.findall(r'<a class="change-link" href="([^"]+)" aria-label="([^"]+)"', page)
@@ -410,7 +410,7 @@ class TestWhatIsNotRecorded:
         assert "More than 50,000 files: changes are not recorded in this workspace." in why
 
     def test_a_file_that_is_too_large_is_named(self, c, monkeypatch):
-        monkeypatch.setattr("agents.recordings.scan.LARGEST", 10)
+        monkeypatch.setattr("agents.changes.scan.LARGEST", 10)
         (files_of(c) / "huge.bin").write_bytes(b"x" * 2_000)
         plan = run(c, write("a.txt", "2\n"), done(), done())
         why = self.seen(c, f"/c/{c.pk}/changed?plan={plan.pk}")

@@ -955,7 +955,7 @@ class TestApi:
 
 
 def test_a_file_that_grew_too_large_to_be_recorded_is_named_before_the_undo(c, monkeypatch):
-    monkeypatch.setattr("agents.recordings.scan.LARGEST", 100)
+    monkeypatch.setattr("agents.changes.scan.LARGEST", 100)
     (files_of(c) / "a.txt").write_text("one\n")
     plan = run(c, shell("yes | head -200 > a.txt; echo > b.txt"), done(), done())
     assert fates(actions.preview_changes(plan, "s1")) == {"a.txt": "not_kept", "b.txt": "removed"}

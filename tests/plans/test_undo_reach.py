@@ -54,7 +54,7 @@ def rows(plan):
 class TestAFileThatIsTooLargeToBeRecorded:
     @pytest.fixture(autouse=True)
     def small(self, monkeypatch):
-        monkeypatch.setattr("agents.recordings.scan.LARGEST", 100)
+        monkeypatch.setattr("agents.changes.scan.LARGEST", 100)
 
     @pytest.mark.parametrize(
         ("command", "expected"),

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from django.db.models import F
 
 from agents.actions import create_conversation
+from agents.changes.undo import Wanted, outcome_sentence
 from agents.config.ownership import agent_of, agents_of
 from agents.engine.lifecycle import request_stop
 from agents.engine.steps import last_text
-from agents.engine.undo import Wanted, outcome_sentence
 from agents.errors import Conflict, NotFound
 from agents.models import Turn, TurnState
 from console import plan_requests

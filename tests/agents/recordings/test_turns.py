@@ -176,7 +176,7 @@ class TestAChatTurn:
         assert Recording.objects.get().files == 1
 
     def test_too_much_is_said_and_the_turn_goes_on(self, monkeypatch):
-        monkeypatch.setattr("agents.recordings.scan.MOST_FILES", 1)
+        monkeypatch.setattr("agents.changes.scan.MOST_FILES", 1)
         c = conversation(plan={"enabled": False})
         for name in "ab":
             (files_of(c) / name).write_text("")
@@ -349,7 +349,7 @@ class TestATryAgain:
         self, monkeypatch
     ):
         with monkeypatch.context() as full:
-            full.setattr("agents.recordings.scan.MOST_FILES", 1)
+            full.setattr("agents.changes.scan.MOST_FILES", 1)
             c = conversation(plan={"enabled": False})
             scripted(*(call("write_file", path=p, content="x") for p in "ab"), {"status": 401})
             tell(c, "write")
@@ -520,7 +520,7 @@ class TestWhoseItIs:
         assert set(changes_of(Recording.objects.get())) == {".gitignore"}
 
     def test_a_large_file_that_shrinks_was_not_recorded_before(self, folder, monkeypatch):
-        monkeypatch.setattr("agents.recordings.scan.LARGEST", 1000)
+        monkeypatch.setattr("agents.changes.scan.LARGEST", 1000)
         c = linked(folder)
         (folder / "big").write_bytes(b"x" * 2000)
         (folder / "grows").write_bytes(b"x")
@@ -538,7 +538,7 @@ class TestWhileSomebodyElseHoldsTheFolder:
 
     @pytest.fixture
     def c(self, monkeypatch):
-        monkeypatch.setattr("agents.recordings.store.LOCK_TIMEOUT", 0.02)
+        monkeypatch.setattr("agents.changes.store.LOCK_TIMEOUT", 0.02)
         monkeypatch.setattr(recordings, "AGAIN", 0.02, raising=False)
         scripted(call("write_file", path="a.txt", content="its\n"), say("ok"))
         return conversation(plan={"enabled": False})

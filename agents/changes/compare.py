@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from agents.recordings.ignore import NO_RULES, RULES, Rules
-from agents.recordings.paths import path_text
-from agents.recordings.scan import Skipped, Snapshot
-from agents.recordings.store import Entry, Oid, Store, StoreBroken
-from agents.recordings.windows import Origin, Windows
+from agents.changes.authorship import Origin, Windows
+from agents.changes.ignore import NO_RULES, RULES, Rules
+from agents.changes.paths import path_text
+from agents.changes.scan import Skipped, Snapshot
+from agents.changes.store import Entry, Oid, Store, StoreBroken
 from agents.text_diff import aligned
 
 Kind = Literal["added", "modified", "deleted", "renamed", "not_recorded"]

@@ -6,9 +6,9 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 
-from agents.recordings.changes import Change, Version, file_lines, text_of
-from agents.recordings.paths import path_bytes
-from agents.recordings.store import Store, StoreBroken
+from agents.changes.compare import Change, Version, file_lines, text_of
+from agents.changes.paths import path_bytes
+from agents.changes.store import Store, StoreBroken
 from agents.text_diff import aligned
 
 CONTEXT = 3  # lines around a change

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from agents.recordings.index import NO_FOLDER, read_index
-from agents.recordings.store import MOST_PENDING, Oid, Store, StoreBroken, name_of, whole
+from agents.changes.index import NO_FOLDER, read_index
+from agents.changes.store import MOST_PENDING, Oid, Store, StoreBroken, name_of, whole
 
 log = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from agents.recordings.ignore import LARGEST_RULES, NEVER, NO_RULES, RULES, Rules
-from agents.recordings.index import (
+from agents.changes.ignore import LARGEST_RULES, NEVER, NO_RULES, RULES, Rules
+from agents.changes.index import (
     NO_FOLDER,
     Folder,
     Index,
@@ -29,7 +29,7 @@ from agents.recordings.index import (
     unpacked,
     write_index,
 )
-from agents.recordings.store import Entry, Oid, Store
+from agents.changes.store import Entry, Oid, Store
 from agents.tools.confinement import FILE, FOLDER, TRASH, Workspace
 
 LARGEST = 20_000_000  # bytes of a file that is kept

@@ -18,18 +18,10 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from agents import events
-from agents.conversation_tree import descendants
-from agents.db import in_db
-from agents.engine import persistence
-from agents.engine.available_tools import available_tools
-from agents.engine.handlers import handler_of
-from agents.engine.undo import finish_undos, unfinished
-from agents.errors import Refused
-from agents.models import Lane, Recording, SkippedFile, ToolCall, Turn
-from agents.models.fields import stored_folder
-from agents.pools import RECORDINGS
-from agents.recordings.changes import (
+from agents import events, persistence
+from agents.changes.authorship import Window, Windows
+from agents.changes.compaction import gather_small
+from agents.changes.compare import (
     Change,
     Sums,
     changes_between,
@@ -37,12 +29,19 @@ from agents.recordings.changes import (
     stored_changes,
     sums_of,
 )
-from agents.recordings.compaction import gather_small
-from agents.recordings.paths import path_bytes, path_text
-from agents.recordings.scan import Skipped, Snapshot, record
-from agents.recordings.store import Store, StoreBroken
-from agents.recordings.unified import diff_text, patch_text
-from agents.recordings.windows import Window, Windows
+from agents.changes.paths import path_bytes, path_text
+from agents.changes.scan import Skipped, Snapshot, record
+from agents.changes.store import Store, StoreBroken
+from agents.changes.undo import finish_undos, unfinished
+from agents.changes.unified import diff_text, patch_text
+from agents.conversation_tree import descendants
+from agents.db import in_db
+from agents.engine.available_tools import available_tools
+from agents.engine.handlers import handler_of
+from agents.errors import Refused
+from agents.models import Lane, Recording, SkippedFile, ToolCall, Turn
+from agents.models.fields import stored_folder
+from agents.pools import RECORDINGS
 from agents.tools import permissions
 from agents.tools.base import PLAN_TOOLS, SEARCH_TOOLS, Tool, ToolFailed
 from agents.tools.confinement import Workspace

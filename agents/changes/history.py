@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from agents.recordings.changes import Change, Version, counted
-from agents.recordings.store import Store, StoreBroken
-from agents.recordings.windows import Origin
+from agents.changes.authorship import Origin
+from agents.changes.compare import Change, Version, counted
+from agents.changes.store import Store, StoreBroken
 
 Key = tuple[str, bool]  # a path, and whether it was changed by others
 

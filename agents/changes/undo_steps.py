@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from agents.recordings.changes import Change, Side, Version, as_version
-from agents.recordings.paths import path_bytes, path_text
-from agents.recordings.scan import LARGEST, read_plain
-from agents.recordings.store import BLOB, Oid, Store, StoreBroken, oid_of
-from agents.recordings.windows import Origin
+from agents.changes.authorship import Origin
+from agents.changes.compare import Change, Side, Version, as_version
+from agents.changes.paths import path_bytes, path_text
+from agents.changes.scan import LARGEST, read_plain
+from agents.changes.store import BLOB, Oid, Store, StoreBroken, oid_of
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import NEW_FILE, FileName, Workspace
 

@@ -17,18 +17,11 @@ from django.db import connections, transaction
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
-from agents import events
+from agents import events, persistence
 from agents.actors import Actor, name_of
-from agents.db import in_db
-from agents.engine import persistence
-from agents.engine.handlers import handlers
-from agents.engine.persistence import put
-from agents.errors import Conflict, Invalid, NotFound, Refused
-from agents.models import Conversation, Lane, Message, Recording, Turn, TurnState, Undo
-from agents.models.fields import stored_folder
-from agents.pools import RECORDINGS
-from agents.recordings.changes import Change
-from agents.recordings.restore import (
+from agents.changes.compare import Change
+from agents.changes.store import Store, StoreBroken
+from agents.changes.undo_steps import (
     Fate,
     FolderMode,
     Row,
@@ -40,7 +33,13 @@ from agents.recordings.restore import (
     steps_for,
     stored_steps,
 )
-from agents.recordings.store import Store, StoreBroken
+from agents.db import in_db
+from agents.engine.handlers import handlers
+from agents.errors import Conflict, Invalid, NotFound, Refused
+from agents.models import Conversation, Lane, Message, Recording, Turn, TurnState, Undo
+from agents.models.fields import stored_folder
+from agents.persistence import put
+from agents.pools import RECORDINGS
 from agents.tools import permissions
 
 log = logging.getLogger(__name__)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from django.utils.translation import gettext
 from filelock import FileLock, Timeout
 
+from agents.changes.pack_index import mend_indexes, write_index
 from agents.config.workspaces import home
 from agents.errors import Conflict
 from agents.models.fields import stored_folder
-from agents.recordings.pack_index import mend_indexes, write_index
 
 if TYPE_CHECKING:
     from dulwich.object_store import DiskObjectStore

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from agents.recordings.store import Entry, Oid
+from agents.changes.store import Entry, Oid
 
 VERSION = b"planside recording 1\n"
 FIELDS = 5  # of each file: mode, size, mtime, ctime, inode
