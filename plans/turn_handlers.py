@@ -9,9 +9,11 @@ from dataclasses import replace
 from functools import partial
 
 from django.db import transaction
+from django.dispatch import receiver
 
 from agents import persistence
 from agents.chains.store import demand_tool
+from agents.changes.recording import turn_recorded
 from agents.config.store import AgentRecord
 from agents.db import AWAY
 from agents.engine.handlers import Offer, Role, TurnHandler, chain_of, handlers, register_handler
@@ -137,9 +139,10 @@ def settle(settle_plan: Callable[[Turn], None], turn: Turn) -> None:
             answer_parent(turn)
 
 
-def tell_changes(turn: Turn) -> None:
+@receiver(turn_recorded)
+def tell_changes(turn: Turn, **_: object) -> None:
     """The drawer has something new to show of a subtask."""
-    if plan := plan_of_turn(turn):
+    if turn.kind == "subtask" and (plan := plan_of_turn(turn)):
         record_event(plan, "plan.updated")
 
 
@@ -181,9 +184,7 @@ def register() -> None:
         "subtask": TurnHandler(
             *(prepare_subtask, settle_subtask, check_budget, repair, prompts.NUDGE, resume_run),
             is_recorded=True,
-            recorded=tell_changes,
             begin=note_beginning,
-            restored=actions.check_folder,
             check_output=check_output,
         ),
         "closing": TurnHandler(prepare_closing, settle_closing, check_budget),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.dispatch import Signal
 from django.utils import timezone
 
 from agents import events, persistence
@@ -36,8 +37,6 @@ from agents.changes.undo import finish_undos, unfinished
 from agents.changes.unified import diff_text, patch_text
 from agents.conversation_tree import descendants
 from agents.db import in_db
-from agents.engine.available_tools import available_tools
-from agents.engine.handlers import handler_of
 from agents.errors import Refused
 from agents.models import Lane, Recording, SkippedFile, ToolCall, Turn
 from agents.models.fields import stored_folder
@@ -47,6 +46,9 @@ from agents.tools.base import PLAN_TOOLS, SEARCH_TOOLS, Tool, ToolFailed
 from agents.tools.confinement import Workspace
 
 log = logging.getLogger(__name__)
+
+# In the transaction that stores what an ended `turn` has changed.
+turn_recorded = Signal()
 
 MOST_DIFF = 60_000  # characters of a diff for a model
 AGAIN = 5.0  # seconds until an undo that is still not over is looked at once more
@@ -67,13 +69,13 @@ def writes(tool: Tool) -> bool:
 
 async def enter(turn: Turn, *, at_start: bool) -> None:
     """Before a turn works. One that is taken up again goes on with its recording, and waits for an
-    undo that began while nobody had it; `at_start` records the folder of one that may write, so
-    that what others change meanwhile is told apart."""
+    undo that began while nobody had it; `at_start` records the folder at once, so that what others
+    change meanwhile is told apart."""
     if turn.checkpoint.get("recorded"):
         await in_db(reopen, turn)
         if recording := await in_db(open_recording, turn.pk):
             await wait_for_undos(Path(recording.root))
-    elif at_start and await in_db(may_write, turn):
+    elif at_start:
         await record_before(turn)
 
 
@@ -86,10 +88,6 @@ def reopen(turn: Turn) -> None:
         forgotten.update(stopped=Recording.Stopped.FAILED)
         ended.exclude(before="").update(stopped="")
         ended.update(ended_at=None, after="", changes="", **asdict(Sums()))
-
-
-def may_write(turn: Turn) -> bool:
-    return any(writes(tool) for tool in available_tools(turn, ["*"]).tools.values())
 
 
 async def record_before(turn: Turn) -> None:
@@ -288,7 +286,7 @@ def save_ended(recording: Recording, found: Found) -> None:
     is_open = Turn.objects.filter(pk=turn.pk, state__in=Turn.OPEN_STATES).exists()
     if not is_open and save_found(recording, found):
         events.record(turn.conversation_id, "turn.recorded", f"turn:{turn.pk}")
-        handler_of(turn).recorded(turn)
+        turn_recorded.send(sender=Recording, turn=turn)
 
 
 def save_found(recording: Recording, found: Found) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import ParamSpec
 
 from django.db import connections, transaction
+from django.dispatch import Signal
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
@@ -34,7 +35,6 @@ from agents.changes.undo_steps import (
     stored_steps,
 )
 from agents.db import in_db
-from agents.engine.handlers import handlers
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.models import Conversation, Lane, Message, Recording, Turn, TurnState, Undo
 from agents.models.fields import stored_folder
@@ -43,6 +43,10 @@ from agents.pools import RECORDINGS
 from agents.tools import permissions
 
 log = logging.getLogger(__name__)
+
+# After files of the folder `root` were put back, before that counts as finished: again where a
+# process ends between the two.
+files_restored = Signal()
 P = ParamSpec("P")
 
 
@@ -241,8 +245,7 @@ def give_up(row: Undo) -> None:
 
 def record_end(row: Undo, sentence: str) -> None:
     """It is over, and the conversation says what came of it."""
-    for handler in handlers().values():
-        handler.restored(row.root)
+    files_restored.send(sender=Undo, root=row.root)
     row.finished_at = timezone.now()
     with transaction.atomic():
         events.lock_conversation(row.conversation_id)

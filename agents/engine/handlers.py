@@ -71,11 +71,8 @@ class TurnHandler:
                  with the nudge, then the turn has failed
     came_back    runs in that in which a turn that never began is dropped and what was shown in its
                  place before is shown again, with the ids of the turns
-    recorded     runs in that in which it is stored what an ended turn has changed
     begin        runs before the chain each time the turn is taken up, on no thread that others
                  wait for: reads of the folder what it will have to know
-    restored     runs after files of a folder were put back, before that counts as finished: again
-                 where a process ends between the two
     is_recorded  its folder is recorded as it begins, not only before its first writing call
     open_child   may begin the conversation of an agent that another one calls; True if it did
     work         in the place of a chain, for turns that do not think
@@ -92,9 +89,7 @@ class TurnHandler:
     role: Callable[[Turn], Role] = lambda turn: "chat"
     offer: Callable[[Turn, AgentRecord, Sequence[str]], Offer] = lambda turn, agent, words: Offer()
     came_back: Callable[[Conversation, list[int]], None] = lambda conversation, turns: None
-    recorded: Callable[[Turn], None] = lambda turn: None
     begin: Callable[[Turn], Awaitable[None]] = nothing_to_begin
-    restored: Callable[[str], None] = lambda root: None
     is_recorded: bool = False
     open_child: Callable[[Conversation, str, Turn], bool] = lambda child, task, parent: False
     work: Callable[[Turn], Awaitable[None]] | None = None

@@ -16,6 +16,7 @@ from agents.chains.schema import END, START, Task, next_task, seconds_of
 from agents.chains.template import Output, text_of
 from agents.changes import recording
 from agents.db import AWAY, in_db
+from agents.engine.available_tools import available_tools
 from agents.engine.completion import chat_completion, route
 from agents.engine.handlers import handler_of, refresh_config
 from agents.engine.lifecycle import (
@@ -153,7 +154,8 @@ async def work_to_the_end(turn: Turn, watch: Watch) -> None:
         return
     # Where no model can call tools, none can end the turn: then its output is what it comes to.
     turn.checkpoint["by_output"] = not work.chain.runs_calls
-    await recording.enter(turn, at_start=handler_of(turn).is_recorded)
+    at_start = handler_of(turn).is_recorded and await in_db(may_write, turn)
+    await recording.enter(turn, at_start=at_start)
     await handler_of(turn).begin(turn)
     async with asyncio.timeout(work.seconds):
         await stream_chain(turn, work, watch)
@@ -163,6 +165,11 @@ async def work_to_the_end(turn: Turn, watch: Watch) -> None:
         if (check := output_check(turn)) is not None:
             await check(turn)
     await recording.record_after(turn)
+
+
+def may_write(turn: Turn) -> bool:
+    """Whether it has a tool that may change files of its folder."""
+    return any(map(recording.writes, available_tools(turn, ["*"]).tools.values()))
 
 
 def prepare(turn: Turn) -> Work:

@@ -15,7 +15,7 @@ from plans.actions.attempts import (
     settle_closing,
     settle_subtask,
 )
-from plans.actions.checking import check_folder, check_plan, look_at
+from plans.actions.checking import check_plan, look_at
 from plans.actions.checks import remove_check, save_check
 from plans.actions.close import (
     cancel_plan,
@@ -65,7 +65,6 @@ __all__ = [
     "begin_attempt",
     "cancel_plan",
     "cancel_request",
-    "check_folder",
     "check_plan",
     "clear",
     "create_plan",

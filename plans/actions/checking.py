@@ -6,10 +6,12 @@ from contextlib import suppress
 
 from django.db import transaction
 from django.db.models import F, Q
+from django.dispatch import receiver
 from django.utils.translation import gettext
 
 from agents.actions import queue_turn
 from agents.actors import Actor, name_of
+from agents.changes.undo import files_restored
 from agents.errors import Conflict, NotFound, Refused
 from agents.models import Lane, ToolCall, Turn, TurnState
 from agents.models.turn import Checkpoint
@@ -135,8 +137,9 @@ def settle_checks(turn: Turn) -> None:
         record_event(plan, "plan.updated", **({"waiting": "check"} if waits else {"checked": True}))
 
 
+@receiver(files_restored)
 @operation("check_folder")
-def check_folder(root: str) -> None:
+def check_folder(root: str, **_: object) -> None:
     """After files were put back: whatever was done in this folder and has checks that need no model
     is looked at again; so is what a finish that is not settled yet has found. Not what was deleted,
     nor the plans of agents that were called, whose checks nobody has read."""

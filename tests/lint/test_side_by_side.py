@@ -20,7 +20,7 @@ CHECKS = {"demand_substance", "demand_no_child", "end_everything", "settle", "in
 CHECKS |= {"cancel_plan"}
 # What they read of files is read anew under the lock of the folder's store.
 OF_FILES = {"preview_changes", "preview_turn", "preview_undo", "retry_clean"}
-OF_FILES |= {"undo_changes", "undo_turn", "reverse_undo", "check_folder"}
+OF_FILES |= {"undo_changes", "undo_turn", "reverse_undo"}
 
 
 def calls_in(source):
