@@ -1,5 +1,6 @@
 """The agent's files on the page: rows of the tree, the file that is open, and what is done with them."""
 
+import errno
 import io
 import os
 import re
@@ -9,10 +10,11 @@ import zipfile
 import pytest
 from django.contrib.auth.models import User
 
+from agents.errors import Refused
 from plans import actions
 from tests.fake_model import call, say
 from tests.images import png
-from tests.inner import FILE_TOOLS, AgentFiles, store
+from tests.inner import FILE_TOOLS, AgentFiles, store, trash
 from tests.markup import html
 from tests.world import (
     conversation,
@@ -235,6 +237,10 @@ def test_what_was_replaced_stands_beside_what_cannot_give_way(client, chat, fold
     assert done_by(new) == ("new.md", None, None)
 
 
+def broken_disk(*_):
+    raise OSError(errno.EIO, "Input/output error")
+
+
 def test_an_upload_that_breaks_off_replaces_nothing_and_keeps_nothing(chat, folder, own_home):
     place = AgentFiles.of(chat)
     store(place, "", "a.md", [b"one"])
@@ -246,8 +252,8 @@ def test_an_upload_that_breaks_off_replaces_nothing_and_keeps_nothing(chat, fold
     with pytest.raises(RuntimeError):
         store(place, "", "a.md", broken_off(), "replace")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("os.replace", lambda *_, **__: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
+        patch.setattr(trash, "exchange", broken_disk)
+        with pytest.raises(Refused):
             store(place, "", "a.md", [b"two"], "replace")
     assert (folder / "a.md").read_bytes() == b"one"
     assert not list((own_home / "deleted-files").glob("*/*"))

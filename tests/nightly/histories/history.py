@@ -50,7 +50,8 @@ class TurnDone:
     before: Tree
     after: Tree
     acts: list[Act]
-    unsure: set[str] = field(default_factory=set)  # paths of which the product says so
+    listed: list[str] = field(default_factory=list)  # paths that the product lists
+    unsure: set[str] = field(default_factory=set)  # of which it says so
 
     def touched_by(self, is_own: bool) -> set[str]:
         own = (act.touched for act in self.acts if (act.who == self.token) == is_own)
@@ -351,6 +352,7 @@ class History:
             self.count(each["origin"])
             for path in {each["path"], each["was"]} - {""}:
                 listed.setdefault(path, set()).add(each["origin"])
+        turn.listed = sorted({each["path"] for each in answer["changes"] if each["path"]})
         turn.unsure = {path for path, called in listed.items() if "unsure" in called}
         own, others = turn.touched_by(True), turn.touched_by(False)
         for path in {*turn.before, *turn.after, *listed}:
@@ -371,18 +373,23 @@ class History:
         since = set().union(*(act.touched for act in self.acts[self.end_of(turn) :]))
         own, others = turn.touched_by(True), turn.touched_by(False)
         force = self.random.random() < 0.7
-        undo, was_killed = self.taken_back(f"/turns/{turn.id}/undo", force)
-        self.log.append(f"undo {turn.token} force={force}: {undo}")
+        some = self.random.random() < 0.25 and bool(turn.listed)
+        named = self.random.sample(turn.listed, 1) if some else None
+        undo, was_killed = self.taken_back(f"/turns/{turn.id}/undo", force, named)
+        self.log.append(f"undo {turn.token} force={force} {named or 'all'}: {undo}")
         after = tree_of(self.folder)
         if was_killed and after == now:
             return
         wanted = own - others - since
-        for path in wanted if force else ():
+        for path in (wanted & {*(named or wanted)}) if force else ():
             if after.get(path) != turn.before.get(path):
                 self.say("not undone", f"{turn.token} {path}")
         for path in {*now, *after} - own - (turn.unsure if force else set()):
             if after.get(path) != now.get(path):
                 self.say("undone although not the turn's", f"{turn.token} {path}")
+        taken = {turn.before[path][2] for path in wanted & {*turn.before}}
+        if half := taken & contents(now) - contents(after):
+            self.say("half of a move", f"{turn.token} {sorted(half)[:3]}")
         self.acts.append(Act("undo", turn.token, now, after))
         if not undo:
             if lost := contents(now) - contents(after):
@@ -406,10 +413,13 @@ class History:
     def end_of(self, turn: TurnDone) -> int:
         return self.acts.index(turn.acts[-1]) + 1 if turn.acts else len(self.acts)
 
-    def taken_back(self, path: str, force: bool) -> tuple[int, bool]:
+    def taken_back(
+        self, path: str, force: bool, named: list[str] | None = None
+    ) -> tuple[int, bool]:
         """The number of the undo, if one came of it; and whether the server was killed in it."""
+        wanted = {"force": force} | ({"paths": named} if named else {})
         if not (self.has_kills and self.random.random() < 0.7):
-            answer = self.world.ask("POST", path, json={"force": force})
+            answer = self.world.ask("POST", path, json=wanted)
             number = answer.json()["id"] if answer.is_success else 0
             self.world.undone = max(self.world.undone, number)
             return number, False
@@ -417,7 +427,7 @@ class History:
         late.start()
         number = 0
         try:
-            answer = self.world.ask("POST", path, json={"force": force})
+            answer = self.world.ask("POST", path, json=wanted)
             number = answer.json()["id"] if answer.is_success else 0
         except httpx.HTTPError:
             pass
