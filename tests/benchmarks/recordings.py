@@ -3,6 +3,8 @@
 import os
 import tempfile
 import time
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 
@@ -51,29 +53,31 @@ def filled(root, count):
     return files
 
 
-def took(root):
-    from agents.changes.scan import record
-    from agents.changes.store import Store
+def of_changes(module):
+    """Also of a checkout in which it is called recordings."""
+    name = "changes" if find_spec("agents.changes") else "recordings"
+    return import_module(f"agents.{name}.{module}")
 
+
+def took(root):
+    record, stores = of_changes("scan").record, of_changes("store").Store
     began = time.perf_counter()
-    with Store.of(root) as store, store.locked(root):
+    with stores.of(root) as store, store.locked(root):
         record(root, store)
     return (time.perf_counter() - began) * 1000
 
 
 def grown(root, files):
     """Three files are edited by each subtask."""
-    from agents.changes.compaction import gather_small
-    from agents.changes.store import Store
-
+    gather_small, stores = of_changes("compaction").gather_small, of_changes("store").Store
     random = Random(2)
     for number in range(SUBTASKS):
         for path in random.sample(files, 3):
             path.write_text(path.read_text() + f"\nby subtask {number}")
         took(root)
-        with Store.of(root) as store, store.locked():
+        with stores.of(root) as store, store.locked():
             gather_small(store)
-    folder = Store.of(root).folder
+    folder = stores.of(root).folder
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
 
 
