@@ -53,7 +53,7 @@ GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # it, or what it lay in, is s
 
 
 def delete(files: AgentFiles, path: str) -> Trashed:
-    """Take a file, link or folder out of the files. Raises Conflict on a mount in it."""
+    """Take a file, link or folder out of the workspace. Raises Conflict on a mount in it."""
     files.check_writable()
     with refusals(path), editing(files), files.parent_of(path, follow=False) as (folder, name):
         status_in(folder, name)
@@ -99,13 +99,25 @@ def exchange_by_way_of(folder: int, new: FileName, name: FileName, trash: int) -
     """The new file goes into the trash, where it changes places with the one that is there."""
     os.rename(new, ITEM, src_dir_fd=folder, dst_dir_fd=trash)
     try:
+        if is_exchanged(trash, folder, name):
+            return
+    except OSError:
+        os.rename(ITEM, new, src_dir_fd=trash, dst_dir_fd=folder)
+        raise
+    os.rename(ITEM, new, src_dir_fd=trash, dst_dir_fd=folder)
+    os.rename(name, ITEM, src_dir_fd=folder, dst_dir_fd=trash)
+    move(folder, new, folder, name)
+
+
+def is_exchanged(trash: int, folder: int, name: FileName) -> bool:
+    """Whether the item and the file changed places; False on a disk that has no such step."""
+    try:
         exchange(trash, ITEM, folder, name)
     except OSError as error:
-        os.rename(ITEM, new, src_dir_fd=trash, dst_dir_fd=folder)
         if error.errno not in EXCHANGES_NONE:
             raise
-        os.rename(name, ITEM, src_dir_fd=folder, dst_dir_fd=trash)
-        move(folder, new, folder, name)
+        return False
+    return True
 
 
 def restore(files: AgentFiles, key: str) -> tuple[str, Trashed | None]:
@@ -145,11 +157,7 @@ def may_give_way(files: Workspace, folder: int, name: FileName) -> bool:
 
 def exchange_with(row: Trashed, other: Trashed, trash: int, folder: int, name: FileName) -> None:
     """What lies there and what is in the trash change places, and it gets a key of its own."""
-    try:
-        exchange(trash, ITEM, folder, name)
-    except OSError as error:
-        if error.errno not in EXCHANGES_NONE:
-            raise
+    if not is_exchanged(trash, folder, name):
         with settled(other):
             put_away(other, lambda to: os.rename(name, ITEM, src_dir_fd=folder, dst_dir_fd=to))
             move(trash, ITEM, folder, name)
@@ -168,11 +176,13 @@ def sweep() -> None:
     now, erased = timezone.now(), 0
     for row in Trashed.objects.filter(state=Trashed.State.MOVING, at__lt=now - CUT_OFF):
         with suppress(OSError), editing(Workspace(Path(row.root))):
-            settle(row)
+            if not is_away(row):
+                settle(row)
     for row in Trashed.objects.filter(at__lt=now - RESTORABLE).order_by("at"):
         with suppress(OSError):  # another user's: those behind it go all the same
-            discard(row)
-            erased += 1
+            if not is_away(row):
+                discard(row)
+                erased += 1
         if erased == MOST_ERASED:
             return
     home, late = Path(settings.PLANSIDE_HOME), (now - RESTORABLE).timestamp()
@@ -206,6 +216,8 @@ def found(files: AgentFiles, key: str) -> Trashed:
     if row is None:
         raise gone
     with refusals(row.path), translated_errors(row.path):
+        if is_away(row):
+            raise Conflict(gettext("The disk that it was deleted on is not mounted now."))
         if not is_there(row):
             raise gone
     if row.root != str(files.root):
@@ -256,6 +268,13 @@ def is_there(row: Trashed) -> bool:
     with nothing_if_gone(), opened(row) as trash:
         return bool(status_in(trash, ITEM))
     return False
+
+
+def is_away(row: Trashed) -> bool:
+    """Whether it is on a disk that is not mounted now: the workspace is gone, or empty."""
+    with nothing_if_gone():
+        return row.is_beside and not any(Path(row.root).iterdir())
+    return True
 
 
 @contextmanager

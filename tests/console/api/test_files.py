@@ -278,6 +278,31 @@ def test_on_another_disk_it_lies_in_a_hidden_folder_of_the_workspace(alice, else
     assert inside(elsewhere) == ["b.txt", "docs"]
 
 
+@pytest.mark.parametrize(
+    ("mount_point", "sentence"),
+    [
+        ("empty", "The disk that it was deleted on is not mounted now."),
+        ("gone", "is not a folder."),
+    ],
+)
+def test_what_was_deleted_on_a_disk_that_is_unmounted_waits_for_it(
+    alice, elsewhere, mount_point, sentence
+):
+    (elsewhere / "a.txt").write_text("a")
+    gone = alice.delete(f"{BASE}?path=a.txt").json()["deleted"]
+    unmounted = elsewhere.rename(f"{elsewhere}-unmounted")
+    if mount_point == "empty":
+        elsewhere.mkdir()
+    refused = alice.post(f"{BASE}/restore", {"deleted": gone})
+    assert refused.status_code in (409, 422) and sentence in refused.json()["detail"]
+    Trashed.objects.update(state=Trashed.State.MOVING, at=timezone.now() - trash.RESTORABLE)
+    trash.sweep()
+    Trashed.objects.update(at=timezone.now())
+    unmounted.rename(elsewhere)
+    assert alice.post(f"{BASE}/restore", {"deleted": gone}).status_code == 200
+    assert (elsewhere / "a.txt").read_text() == "a"
+
+
 def test_what_lies_on_a_disk_of_its_own_stays_there(alice, folder, home, monkeypatch):
     (folder / "mounted").mkdir()
     rename = os.rename
