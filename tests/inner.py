@@ -43,7 +43,7 @@ from agents.chains.store import (
 )
 from agents.chains.template import TemplateValues, UnknownMacro, expand, go_format
 from agents.changes import compare as recordings_changes
-from agents.changes import ignore, index, scan, undo, unified
+from agents.changes import ignore, scan, undo, unified
 from agents.changes import recording as recordings
 from agents.changes import undo_steps as restore
 from agents.changes.authorship import CLOCK as WINDOWS_CLOCK

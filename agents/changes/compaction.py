@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from agents.changes.index import NO_FOLDER, read_index
+from agents.changes.scan import read_index
 from agents.changes.store import MOST_PENDING, Oid, Store, StoreBroken, name_of, whole
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,8 @@ def keep_only(store: Store, trees: Iterable[Oid], lists: Iterable[Oid]) -> None:
         except StoreBroken as broken:
             note_lost(store, broken)
             live.discard(each)
-    for tree in (*trees, read_index(store.folder / "index").get(b"", NO_FOLDER).tree):
+    live.update(oid for _, oid in read_index(store.folder / "index").values())
+    for tree in trees:
         reach(store, tree, live)
     repack(store, store.packs(), live)
 

@@ -118,7 +118,8 @@ def changes_between(
     rules = old_rules(store, before) if any(is_rules(path) for path in pairs) else None
     found = []
     for path, (old, new) in pairs.items():
-        at = changed_at(root, path, new and now.stats(path), store, before, windows.began)
+        ctime = now.changed_at(path) if new else None
+        at = changed_at(root, path, ctime, store, before, windows.began)
         if (hidden := within(path, unknown)) is not None:
             # One side is not there to be shown; whoever has grown a file over the limit.
             usual = Skipped("too_large" if hidden == path else "unreadable")
@@ -205,23 +206,23 @@ def differing(
 
 
 def changed_at(
-    root: Path, path: bytes, stats: object, store: Store, before: Oid, began: int
+    root: Path, path: bytes, ctime: int | None, store: Store, before: Oid, began: int
 ) -> int:
     """Nanoseconds. A file that has gone was changed when its folder was, or before; and so was one
     that is older than the recording and came with its folder."""
-    at = int(getattr(stats, "ctime", 0))
-    if stats is not None and at >= began:
+    at = ctime or 0
+    if ctime is not None and at >= began:
         return at
     folder = path.rpartition(b"/")[0]
-    while stats is None or (folder and store.find(before, folder) is None):
+    while ctime is None or (folder and store.find(before, folder) is None):
         try:
             status = (root / os.fsdecode(folder)).lstat()
         except OSError:
             if not folder:
                 return at
         else:
-            at = max(at, status.st_mtime_ns if stats is None else status.st_ctime_ns)
-            if stats is None or not folder:
+            at = max(at, status.st_mtime_ns if ctime is None else status.st_ctime_ns)
+            if ctime is None or not folder:
                 return at
         folder = folder.rpartition(b"/")[0]
     return at

@@ -6,29 +6,19 @@ are walked by handles, so a link that is put in the way meanwhile leads nowhere.
 
 from __future__ import annotations
 
+import hashlib
+import marshal
 import os
 import stat
 import time
-from array import array
-from collections.abc import Iterator
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from agents.changes.ignore import LARGEST_RULES, NEVER, NO_RULES, RULES, Rules
-from agents.changes.index import (
-    NO_FOLDER,
-    Folder,
-    Index,
-    Stats,
-    entries_of,
-    read_index,
-    split,
-    stats_of,
-    unpacked,
-    write_index,
-)
 from agents.changes.store import Entry, Oid, Store
 from agents.tools.confinement import FILE, FOLDER, TRASH, Workspace
 
@@ -41,6 +31,9 @@ CLOCK = 100_000_000  # by how much a file's time may lie behind, nanoseconds
 PACKAGES = NEVER - {b".git", b".hg", b".svn", os.fsencode(TRASH)}
 NO_OID = b"\0" * 20
 OURS = (b".part", b".tmp")  # half written files of ours, after a dot and 16 hex digits
+
+Stats = tuple[int, int, int, int, int]  # mode, size, mtime, ctime (nanoseconds), inode
+Index = dict[bytes, tuple[Stats, Oid]]  # each file that was recorded, by its path
 
 
 class Skipped(NamedTuple):
@@ -64,13 +57,12 @@ class Snapshot:
     leaves_out: bool = False  # by rules, as installed packages, or as it is no file (a pipe)
     at: int = 0  # when it began, nanoseconds
     index: Index = field(default_factory=dict)
+    folders: dict[bytes, tuple[int, int]] = field(default_factory=dict)  # inode and ctime
 
-    def stats(self, path: bytes) -> Stats | None:
-        """Those of a recorded file."""
-        folder, _, name = path.rpartition(b"/")
-        row = self.index.get(folder, NO_FOLDER)
-        found = row.known().get(name)
-        return unpacked(found[0]) if found else None
+    def changed_at(self, path: bytes) -> int:
+        """The ctime of a recorded file."""
+        stats, _ = self.index[path]
+        return stats[3]
 
 
 class TooMuch(Exception):
@@ -102,9 +94,11 @@ class Scan:
         self.root, self.store, self.index = root, store, index
         self.counts_only = counts_only
         self.workspace = Workspace(root)  # knows which hard links may be read
-        self.found = Snapshot(at=time.time_ns())
+        self.inner_links = set[int]()  # inodes of files whose names are all in the folder
+        self.found = Snapshot()
 
     def run(self) -> Snapshot:
+        self.found, self.links = Snapshot(at=time.time_ns()), Counter[tuple[int, int]]()
         try:
             handle = os.open(self.root, FOLDER)
         except FileNotFoundError:  # it holds nothing
@@ -119,7 +113,12 @@ class Scan:
             self.found.stopped = str(much)
         finally:
             os.close(handle)
-        return self.found
+        inner = {inode for (inode, names), seen in self.links.items() if seen == names}
+        if inner <= self.inner_links or self.counts_only:
+            return self.found
+        self.inner_links |= inner
+        self.index = self.index | self.found.index  # what was read already is not read again
+        return self.run()
 
     def rules_outside(self, handle: int) -> Rules:
         """What the folder's own git leaves out besides, by a file that is not part of it."""
@@ -146,54 +145,40 @@ class Scan:
     def folder(self, handle: int, parts: tuple[bytes, ...], rules: Rules, known_only: bool) -> Oid:
         """The tree of a folder. `known_only` where git would leave it out: of what was recorded
         before, as if git had it already."""
-        if len(self.found.index) >= MOST_FOLDERS:
+        if len(self.found.folders) >= MOST_FOLDERS:
             raise TooMuch("failed")
-        before = self.index.get(b"/".join(parts), NO_FOLDER)
-        names, folders = self.listed(handle)
-        if RULES in names:
-            rules = self.with_rules(rules, handle, RULES, len(parts))
-        ignored = set(split(before.ignored)) if before.rules == rules.digest else set()
-        recorded = set(split(before.files))
-
-        def is_skipped(name: bytes) -> bool:
-            if name in recorded:
-                return False
-            known = known_only or name in ignored or is_ours(name)
-            return known or bool(rules.levels and rules.leave_out((*parts, name), False))
-
-        left_out = [name for name in sorted(names) if is_skipped(name)]
-        self.found.leaves_out |= bool(rules.levels)
-        self.found.leaves_out |= not folders.isdisjoint(PACKAGES)
-        kept = sorted(names.keys() - set(left_out))
-        files, stats, oids = self.files(handle, parts, kept, names, before)
-        children, inner = [], []
-        for name in sorted(folders - NEVER):
-            is_out = known_only or bool(rules.levels and rules.leave_out((*parts, name), True))
-            if is_out and b"/".join((*parts, name)) not in self.index:
-                continue
-            if child := self.child(handle, (*parts, name), rules, is_out):
-                inner.append((name, child))
-                children.append(b"%s\0%o %s" % (name, child.mode, child.oid))
-        row = Folder(b"\0".join(files), stats, oids, b"".join(children), b"\0".join(left_out), b"")
-        tree = NO_OID
-        if row[:4] == before[:4] and before is not NO_FOLDER:
-            tree = before.tree
-        elif not self.counts_only:
-            tree = self.store.add_tree([*entries_of(row.files, stats, oids), *inner])
-        self.found.index[b"/".join(parts)] = row._replace(rules_and_tree=rules.digest + tree)
-        return tree
-
-    def listed(self, handle: int) -> tuple[dict[bytes, os.DirEntry[str]], set[bytes]]:
-        """What is no folder, and the folders."""
-        names, folders = {}, set()
+        status = os.fstat(handle)
+        self.found.folders[b"/".join(parts)] = (status.st_ino, status.st_ctime_ns)
         with os.scandir(handle) as listing:
-            for entry in listing:
-                name = os.fsencode(entry.name)
-                if entry.is_dir(follow_symlinks=False):
-                    folders.add(name)
-                elif name not in NEVER:
-                    names[name] = entry
-        return names, folders
+            listed = {os.fsencode(entry.name): entry for entry in listing}
+        if RULES in listed:
+            rules = self.with_rules(rules, handle, RULES, len(parts))
+        self.found.leaves_out |= bool(rules.levels)
+        entries = []
+        for name, each in listed.items():
+            is_folder = each.is_dir(follow_symlinks=False)
+            self.found.leaves_out |= is_folder and name in PACKAGES
+            if name in NEVER:
+                continue
+            here = (*parts, name)
+            is_out = known_only or bool(rules.levels and rules.leave_out(here, is_folder))
+            if is_folder:
+                is_wanted = not is_out or b"/".join(here) in self.folders_before
+                entry = self.child(handle, here, rules, is_out) if is_wanted else None
+            else:
+                entry = self.file(handle, here, each, is_out or is_ours(name))
+            if entry:
+                entries.append((name, entry))
+        return NO_OID if self.counts_only else self.store.add_tree(entries)
+
+    @cached_property
+    def folders_before(self) -> set[bytes]:
+        """Those in which a file was recorded."""
+        found = set[bytes]()
+        for path in self.index:
+            while (path := path.rpartition(b"/")[0]) and path not in found:
+                found.add(path)
+        return found
 
     def child(
         self, handle: int, parts: tuple[bytes, ...], rules: Rules, known_only: bool
@@ -221,61 +206,43 @@ class Scan:
             at = os.stat(parts[-1], dir_fd=handle, follow_symlinks=False).st_ctime_ns
         self.found.skipped[b"/".join(parts)] = Skipped(reason, at=at)
 
-    def files(
-        self,
-        handle: int,
-        parts: tuple[bytes, ...],
-        names: list[bytes],
-        listing: dict[bytes, os.DirEntry[str]],
-        before: Folder,
-    ) -> tuple[list[bytes], bytes, bytes]:
-        """Those that are kept: names, stats and objects."""
-        found = list(self.statuses(parts, names, listing))
-        kept = [name for name, _ in found]
-        stats = b"".join(each.tobytes() for _, each in found)
-        if stats == before.stats and b"\0".join(kept) == before.files:
-            return kept, stats, before.oids
-        known = before.known()
-        kept, packed, oids = [], [], []
-        for name, each in found:
-            stored = known.get(name)
-            if stored is not None and stored[0] == each.tobytes():
-                oid: Oid | None = stored[1]
-            else:
-                oid = self.content(handle, parts, name, each)
-            if oid is not None:
-                kept.append(name)
-                packed.append(each.tobytes())
-                oids.append(oid)
-        return kept, b"".join(packed), b"".join(oids)
-
-    def statuses(
-        self, parts: tuple[bytes, ...], names: list[bytes], listing: dict[bytes, os.DirEntry[str]]
-    ) -> Iterator[tuple[bytes, array[int]]]:
-        for name in names:
-            try:
-                status = listing[name].stat(follow_symlinks=False)
-            except FileNotFoundError:  # gone since
-                continue
-            except OSError:
-                self.found.skipped[b"/".join((*parts, name))] = Skipped("unreadable")
-                continue
-            if stat.S_ISREG(status.st_mode):
-                if reason := self.why_skipped(status):
-                    left = Skipped(reason, status.st_size, status.st_ctime_ns)
-                    self.found.skipped[b"/".join((*parts, name))] = left
-                    continue
-            elif not stat.S_ISLNK(status.st_mode):
-                self.found.leaves_out = True
-                continue
-            self.count(status.st_size)
-            yield name, stats_of(status)
+    def file(
+        self, handle: int, parts: tuple[bytes, ...], each: os.DirEntry[str], is_out: bool
+    ) -> Entry | None:
+        """A file or link; None for what is not kept."""
+        path = b"/".join(parts)
+        before = self.index.get(path)
+        if is_out and before is None:
+            return None
+        try:
+            status = each.stat(follow_symlinks=False)
+        except FileNotFoundError:  # gone since
+            return None
+        except OSError:
+            self.found.skipped[path] = Skipped("unreadable")
+            return None
+        if stat.S_ISREG(status.st_mode):
+            if reason := self.why_skipped(status):
+                self.found.skipped[path] = Skipped(reason, status.st_size, status.st_ctime_ns)
+                return None
+        elif not stat.S_ISLNK(status.st_mode):
+            self.found.leaves_out = True
+            return None
+        self.count(status.st_size)
+        stats = stats_of(status)
+        row = before if before and before[0] == stats else self.read(handle, path, stats)
+        if row is None:
+            return None
+        self.found.index[path] = row
+        return Entry(status.st_mode, row[1])
 
     def why_skipped(self, status: os.stat_result) -> str:
         if status.st_size > LARGEST:
             return "too_large"
-        has_others = status.st_nlink > 1 and self.workspace.is_forbidden_link(status)
-        return "hard_link" if has_others else ""
+        if status.st_nlink > 1 and self.workspace.is_forbidden_link(status):
+            self.links[status.st_ino, status.st_nlink] += 1
+            return "" if status.st_ino in self.inner_links else "hard_link"
+        return ""
 
     def count(self, size: int) -> None:
         self.found.files += 1
@@ -285,16 +252,15 @@ class Scan:
         if self.found.size > MOST_BYTES:
             raise TooMuch("bytes")
 
-    def content(
-        self, handle: int, parts: tuple[bytes, ...], name: bytes, stats: array[int]
-    ) -> Oid | None:
-        """The object of a file that is new or has changed; None where it is not to be had.
+    def read(self, handle: int, path: bytes, stats: Stats) -> tuple[Stats, Oid] | None:
+        """Store a file that is new or has changed; None where it is not to be had.
 
         Its stats are made such that it is read again next time, if it may change again without
         another time: within the same tick of the clock, or while it was read.
         """
         if self.counts_only:
-            return NO_OID
+            return stats, NO_OID
+        name = path.rpartition(b"/")[2]
         try:
             if stat.S_ISLNK(stats[0]):
                 content = os.fsencode(os.readlink(name, dir_fd=handle))
@@ -304,18 +270,47 @@ class Scan:
         except FileNotFoundError:
             return None
         except (OSError, ValueError):
-            left = Skipped("unreadable", stats[1], stats[3])
-            self.found.skipped[b"/".join((*parts, name))] = left
+            self.found.skipped[path] = Skipped("unreadable", stats[1], stats[3])
             return None
         if now != stats or self.is_fresh(stats):
-            stats[2] = -1
-        return self.store.add_blob(content)
+            stats = (*stats[:2], -1, *stats[3:])
+        return stats, self.store.add_blob(content)
 
-    def is_fresh(self, stats: array[int]) -> bool:
+    def is_fresh(self, stats: Stats) -> bool:
         """Git calls it racy. Where times are whole seconds, a tick is one of two."""
         last = max(stats[2], stats[3])
         tick = 2 * SECOND if stats[2] % SECOND == stats[3] % SECOND == 0 else CLOCK
         return last > self.found.at - tick
+
+
+def stats_of(status: os.stat_result) -> Stats:
+    """What differs, or the time of it, once a file has changed."""
+    return (
+        status.st_mode,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+        status.st_ino,
+    )
+
+
+def read_index(path: Path) -> Index:
+    """What the last recording saw; empty where that is not whole, and then every file is read."""
+    with suppress(OSError, EOFError, ValueError, TypeError):
+        content = path.read_bytes()
+        if content[:20] == hashlib.sha1(content[20:], usedforsecurity=False).digest():
+            index: Index = marshal.loads(content[20:])
+            return index
+    return {}
+
+
+def write_index(path: Path, index: Index) -> None:
+    """Not synced: one that is lost costs time alone."""
+    body = marshal.dumps(index)
+    unfinished = path.with_suffix(".tmp")
+    with suppress(OSError):
+        unfinished.write_bytes(hashlib.sha1(body, usedforsecurity=False).digest() + body)
+        unfinished.replace(path)
 
 
 def is_ours(name: bytes) -> bool:

@@ -18,7 +18,6 @@ from tests.inner import (
     Windows,
     changes_between,
     gather_small,
-    index,
     keep_only,
     oid_of,
     path_bytes,
@@ -261,7 +260,7 @@ class TestTheNextRecording:
         path.unlink()
         if harm != "gone":
             path.write_bytes(content[:-7] if harm == "cut" else b"x" * len(content))
-        assert index.read_index(path) == {}
+        assert scan.read_index(path) == {}
         assert record(root).tree == before.tree
 
     def test_a_folder_that_has_gone_holds_nothing(self, root):
@@ -311,12 +310,12 @@ def closed_files(patch):
         def stat(self, **_):
             raise PermissionError(13, "closed")
 
-    def statuses(self, parts, names, listing):
-        is_closed = parts == (b"closed",)
-        return real(self, parts, names, dict.fromkeys(names, Closed()) if is_closed else listing)
+    def file(self, handle, parts, each, is_out):
+        is_closed = parts[:-1] == (b"closed",)
+        return real(self, handle, parts, Closed() if is_closed else each, is_out)
 
-    real = scan.Scan.statuses
-    patch.setattr(scan.Scan, "statuses", statuses)
+    real = scan.Scan.file
+    patch.setattr(scan.Scan, "file", file)
 
 
 def changes(root, before):
@@ -332,11 +331,11 @@ def test_what_no_recording_names_is_thrown_away(root):
     (root / "a").write_text("two")
     second = record(root)
     (root / "a").write_text("three")
-    third = record(root)
+    record(root)
     with Store.of(root) as store, store.locked():
         keep_only(store, [second.tree], [])
     assert files(root, second)[b"a"][1] == b"two"
-    assert files(root, third)[b"a"][1] == b"three"  # the next recording takes it for stored
+    assert files(root, record(root))[b"a"][1] == b"three"  # it is taken for stored
     with Store.of(root) as store, pytest.raises(Exception, match=first.tree.hex()):
         store.tree(first.tree)
 
