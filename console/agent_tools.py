@@ -23,7 +23,7 @@ from agents.sentences import listed
 from agents.telemetry.redaction import redacted_url
 from agents.tools import permissions
 from agents.tools.base import BETWEEN, RUN_AGENT, SEARCH_TOOLS, Tool
-from agents.tools.integrations.actions import BUILT_IN, list_sources
+from agents.tools.integrations.actions import TAKEN, list_sources
 from agents.tools.integrations.tools import allowed_tools
 from agents.tools.permissions import NEVER_OFF, grant_of, is_off
 from console.call_display import CallDrawing, draw_call
@@ -192,7 +192,7 @@ def description_of(agent: AgentRecord, name: str) -> str:
         return gettext("Not offered: only an admin's agent may run commands on the server")
     if name in DESCRIPTIONS:
         return str(DESCRIPTIONS[name])
-    return gettext("A tool of plans") if name in BUILT_IN else gettext("There is no such tool now")
+    return gettext("A tool of plans") if name in TAKEN else gettext("There is no such tool now")
 
 
 def always_allowed(agent: AgentRecord, tools: Mapping[str, Tool]) -> list[AllowedAlways]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from agents.changes.recording import READS
 from agents.config.store import AgentRecord
 from agents.engine.handlers import Instruction, Offer, Role
 from agents.models import Turn
+from agents.tools.base import READING_TOOLS
 from agents.tools.permissions import allows, is_off
 from plans import prompts
 from plans.comments import sent_with
@@ -113,7 +113,7 @@ def may_change_files(agent: AgentRecord) -> bool:
     """Whether agent.json grants anything that writes: of others nothing is recorded, and a model
     that takes no tools is sent none."""
     granted = (name for name, grant in agent.file.tools.items() if grant in ("allow", "ask"))
-    return any(name not in READS and not name.startswith("run_agent") for name in granted)
+    return any(name.partition(":")[0] not in READING_TOOLS for name in granted)
 
 
 def instructions(

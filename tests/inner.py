@@ -190,7 +190,7 @@ from agents.tools.images import NotShown, image_of
 from agents.tools.integrations import actions as integrations_actions
 from agents.tools.integrations import mcp, sign_in
 from agents.tools.integrations.actions import (
-    BUILT_IN,
+    TAKEN,
     add_source,
     refresh_source,
     register,

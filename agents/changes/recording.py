@@ -42,7 +42,7 @@ from agents.models import Lane, Recording, SkippedFile, ToolCall, Turn
 from agents.models.fields import stored_folder
 from agents.pools import RECORDINGS
 from agents.tools import permissions
-from agents.tools.base import PLAN_TOOLS, SEARCH_TOOLS, Tool, ToolFailed
+from agents.tools.base import FILE_WRITING_TOOLS, READING_TOOLS, ToolFailed
 from agents.tools.confinement import Workspace
 
 log = logging.getLogger(__name__)
@@ -54,14 +54,6 @@ MOST_DIFF = 60_000  # characters of a diff for a model
 AGAIN = 5.0  # seconds until an undo that is still not over is looked at once more
 MOST_SKIPPED = 1_000  # files that are named as not recorded
 FAILURES = (OSError, Refused, StoreBroken)
-WRITES_FILE = ("write_file", "edit_file")
-# What writes nothing into the folder, or in turns of its own.
-READS = {*PLAN_TOOLS, SEARCH_TOOLS, "list_files", "read_file", "search_files", "fetch_url"}
-
-
-def writes(tool: Tool) -> bool:
-    """Whether a call of it may change files of the folder."""
-    return not tool.read_only and tool.name not in READS and tool.name != "run_agent"
 
 
 # Before
@@ -344,7 +336,9 @@ def command_windows(turns: Iterable[int]) -> list[Window]:
 
 def calls_of(turns: Iterable[int]) -> QuerySet[ToolCall]:
     began = ToolCall.objects.filter(turn__in=list(turns), started_at__isnull=False)
-    return began.exclude(tool__in=READS).only("tool", "arguments", "started_at", "finished_at")
+    return began.exclude(tool__in=READING_TOOLS).only(
+        "tool", "arguments", "started_at", "finished_at"
+    )
 
 
 def add_window(
@@ -353,7 +347,7 @@ def add_window(
     until = call.finished_at or timezone.now()
     assert call.started_at is not None, "only those that began are read"
     window = (nanoseconds(call.started_at), nanoseconds(until))
-    if call.tool not in WRITES_FILE:
+    if call.tool not in FILE_WRITING_TOOLS:
         wide.append(window)
         return
     try:

@@ -169,7 +169,7 @@ async def work_to_the_end(turn: Turn, watch: Watch) -> None:
 
 def may_write(turn: Turn) -> bool:
     """Whether it has a tool that may change files of its folder."""
-    return any(map(recording.writes, available_tools(turn, ["*"]).tools.values()))
+    return any(tool.writes for tool in available_tools(turn, ["*"]).tools.values())
 
 
 def prepare(turn: Turn) -> Work:

@@ -183,7 +183,7 @@ async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, Non
     if tool is None:
         yield ToolCallChanged(call.pk)
         return
-    if recording.writes(tool):
+    if tool.writes:
         await recording.record_before(turn)
     await in_db(persistence.begin_call, turn, call)
     yield ToolCallChanged(call.pk)

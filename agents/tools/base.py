@@ -8,10 +8,11 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from agents.config.schema import PLAN
 from agents.errors import Refused
 from agents.tools.images import Image
 from agents.tools.parameters import plain_object
@@ -73,6 +74,11 @@ class Tool:
     idempotent: bool = False
     sends_files: bool = False
     origin: object = None
+
+    @property
+    def writes(self) -> bool:
+        """Whether a call of it may change files of the workspace."""
+        return not self.read_only and self.name not in READING_TOOLS
 
     @property
     def repeatable(self) -> bool:
@@ -194,12 +200,48 @@ def longest_for(source: str) -> int:
 
 SEARCH_TOOLS = "search_tools"  # offered where an agent has more operations than fit
 RUN_AGENT = "run_agent:"  # before an agent's id: the grant to call it
-# They come from the gate of a plan, as far as the chain's task lists them.
-PLAN_TOOLS = frozenset({
-    "create_plan", "get_plan", "revise_current_plan", "add_subtask", "update_subtask",
-    "delete_subtask", "report_progress", "finish_subtask", "fail_subtask", "ask_user",
-    "finish_plan", "get_changes",
-})  # fmt: skip
-# In the order in which pages list them; agents.tools.files makes them.
-FILE_TOOLS = ("list_files", "read_file", "write_file", "edit_file", "search_files")
-SERVER_TOOLS = frozenset({"shell"})  # they act on the server itself, with its rights
+
+
+class BuiltIn(NamedTuple):
+    """What is known of a built-in tool by its name, of a call long past too.
+
+    `group` is what grants and chains call it together with others; `names_file` says that its
+    argument `path` is the one file that it writes.
+    """
+
+    group: str = ""
+    writes: bool = False  # into the workspace, by its own turn
+    names_file: bool = False
+    reaches_server: bool = False  # acts on the server itself, with its rights
+
+
+# In the order in which pages list them. Those of plans come from the gate of a plan, as far as the
+# chain's task lists them.
+BUILT_IN = {
+    "list_files": BuiltIn("local_fs"),
+    "read_file": BuiltIn("local_fs"),
+    "write_file": BuiltIn("local_fs", writes=True, names_file=True),
+    "edit_file": BuiltIn("local_fs", writes=True, names_file=True),
+    "search_files": BuiltIn("local_fs"),
+    "shell": BuiltIn("local_shell", writes=True, reaches_server=True),
+    "fetch_url": BuiltIn(),
+    "run_agent": BuiltIn(),
+    SEARCH_TOOLS: BuiltIn(),
+    "create_plan": BuiltIn(PLAN),
+    "get_plan": BuiltIn(PLAN),
+    "revise_current_plan": BuiltIn(PLAN),
+    "add_subtask": BuiltIn(PLAN),
+    "update_subtask": BuiltIn(PLAN),
+    "delete_subtask": BuiltIn(PLAN),
+    "report_progress": BuiltIn(PLAN),
+    "finish_subtask": BuiltIn(PLAN),
+    "fail_subtask": BuiltIn(PLAN),
+    "ask_user": BuiltIn(PLAN),
+    "finish_plan": BuiltIn(PLAN),
+    "get_changes": BuiltIn(PLAN),
+}
+FILE_TOOLS = tuple(name for name, tool in BUILT_IN.items() if tool.group == "local_fs")
+PLAN_TOOLS = frozenset(name for name, tool in BUILT_IN.items() if tool.group == PLAN)
+SERVER_TOOLS = frozenset(name for name, tool in BUILT_IN.items() if tool.reaches_server)
+READING_TOOLS = frozenset(name for name, tool in BUILT_IN.items() if not tool.writes)
+FILE_WRITING_TOOLS = frozenset(name for name, tool in BUILT_IN.items() if tool.names_file)

@@ -29,10 +29,8 @@ from agents.models import AgentOwner, Conversation, ToolSource, Turn
 from agents.statements import prepared
 from agents.tools.base import (
     BETWEEN,
-    FILE_TOOLS,
-    PLAN_TOOLS,
+    BUILT_IN,
     RUN_AGENT,
-    SEARCH_TOOLS,
     SERVER_TOOLS,
 )
 
@@ -130,8 +128,8 @@ def check_lifted(names: Iterable[str], now: Permissions, person_id: int) -> list
     only an admin's agent may use.
     """
     for name in (wanted := check_known(names, person_id)):
-        members = {member for member, group in GROUPS.items() if group == name}
-        if SERVER_TOOLS & {name, *members} and not now.reaches_server:
+        is_servers = any(name in (each, BUILT_IN[each].group) for each in SERVER_TOOLS)
+        if is_servers and not now.reaches_server:
             raise Forbidden(ADMINS_ONLY.format(name=name))
         if now.is_explicitly_off(name):
             raise Invalid(
@@ -173,12 +171,12 @@ def exists(name: str, person_id: int) -> bool:
 Grant = Literal["allow", "ask", "off"]
 
 NEVER_OFF = set(REQUIRED_TOOLS)
-GROUPS = {**dict.fromkeys(FILE_TOOLS, "local_fs"), "shell": "local_shell"}
+GROUPS = {name: tool.group for name, tool in BUILT_IN.items() if tool.group}
 
 
 def grant_keys(name: str) -> tuple[str, ...]:
     """What a tool may be granted by, the nearest first: its own name, and what it comes from."""
-    source = GROUPS.get(name) or (PLAN if name in PLAN_TOOLS else name.partition(BETWEEN)[0])
+    source = GROUPS.get(name) or name.partition(BETWEEN)[0]
     if name.startswith(RUN_AGENT):
         source = RUN_AGENT.rstrip(":")
     return (name,) if source == name else (name, source)
@@ -218,4 +216,5 @@ def is_off(agent: AgentRecord, name: str) -> bool:
 def known_names() -> set[str]:
     """Every name a grant or a chain may use: tools, and what tools come from."""
     sources = ToolSource.objects.values_list("name", flat=True)
-    return {*GROUPS, *GROUPS.values(), "fetch_url", "run_agent", SEARCH_TOOLS, *sources}
+    tools = {name: tool.group for name, tool in BUILT_IN.items() if tool.group != PLAN}
+    return {*tools, *filter(None, tools.values()), *sources}

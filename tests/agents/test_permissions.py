@@ -15,11 +15,11 @@ from plans.schemas import SubtaskDraft
 from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import (
-    BUILT_IN,
     DEFAULT_GRANTS,
     DESCRIPTIONS,
     FILE_TOOLS,
     RISKY,
+    TAKEN,
     available_tools,
     change_agent,
     decide_call,
@@ -417,7 +417,7 @@ def test_the_tools_of_files_are_those_that_are_named():
 
 @pytest.mark.parametrize("name", [*FILE_TOOLS, "shell", "fetch_url"])
 def test_each_built_in_tool_is_reserved_described_and_documented(name):
-    assert name in BUILT_IN, "no service may take its name"
+    assert name in TAKEN, "no service may take its name"
     assert name in DESCRIPTIONS, "Settings say what it does"
     assert f"`{name}`" in INTERFACE, "docs/interface.md"
 

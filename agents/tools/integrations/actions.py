@@ -15,7 +15,7 @@ from agents.errors import Conflict, Invalid, NotFound, Refused, about
 from agents.models import ToolSource
 from agents.pools import FILES
 from agents.telemetry.redaction import redact
-from agents.tools.base import FILE_TOOLS, PLAN_TOOLS, SEARCH_TOOLS, longest_for
+from agents.tools.base import BUILT_IN, longest_for
 from agents.tools.integrations import mcp
 from agents.tools.integrations.openapi.documents import check_address, read_operations
 from agents.tools.integrations.tools import (
@@ -36,11 +36,7 @@ HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 # A source's name is a word in grants: it may not be that of a tool, nor of a group of tools.
-BUILT_IN = {
-    *FILE_TOOLS, "local_fs",
-    "shell", "local_shell", "fetch_url", "run_agent", SEARCH_TOOLS,
-    *PLAN_TOOLS, "plan",
-}  # fmt: skip
+TAKEN = {*BUILT_IN, *(tool.group for tool in BUILT_IN.values()), "plan"}
 
 
 def list_sources() -> list[ToolSource]:
@@ -126,7 +122,7 @@ def check_name(name: str) -> None:
                 "or _ between them."
             ).format(most=LONGEST_NAME)
         )
-    if name.replace("-", "_") in BUILT_IN:
+    if name.replace("-", "_") in TAKEN:
         raise Conflict(
             gettext("{name} is the name of a tool that is built in; choose another.").format(
                 name=name
