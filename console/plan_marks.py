@@ -12,7 +12,7 @@ from pathlib import Path
 from django.utils.translation import gettext
 
 from agents.changes.compare import Change
-from agents.changes.paths import path_bytes
+from agents.tools.paths import path_bytes
 from agents.changes.store import Store, StoreBroken
 from agents.changes.unified import sided
 from agents.models import Conversation

@@ -46,16 +46,16 @@ from agents.changes import compare as recordings_changes
 from agents.changes import ignore, scan, undo, unified
 from agents.changes import recording as recordings
 from agents.changes import undo_steps as restore
-from agents.changes.authorship import CLOCK as WINDOWS_CLOCK
-from agents.changes.authorship import Windows
+from agents.changes.authorship import TICK as AUTHORSHIP_TICK
+from agents.changes.authorship import Edits, Evidence, Origin, Writes
 from agents.changes.compaction import MOST_PACKS, gather_small, keep_only
 from agents.changes.compare import Change as ChangesChange
 from agents.changes.compare import Version, changes_between, lines_between, read_changes
 from agents.changes.history import composed
 from agents.changes.ignore import NO_RULES
-from agents.changes.paths import path_bytes, path_text
 from agents.changes.recording import record_all_ended
 from agents.changes.scan import CLOCK as SCAN_CLOCK
+from agents.changes.scan import Snapshot
 from agents.changes.scan import record as scan_record
 from agents.changes.store import BLOB, TREE, Store, StoreBroken, oid_of
 from agents.changes.undo import NothingToUndo, PreviewChanged, Wanted, finish_cut_off, unfinished
@@ -213,6 +213,7 @@ from agents.tools.integrations.openapi.http import call_operation
 from agents.tools.integrations.openapi.operations import operations_of
 from agents.tools.integrations.openapi.parser import Job
 from agents.tools.integrations.tools import operation_names, server_of, source_tools
+from agents.tools.paths import path_bytes, path_text
 from agents.tools.patterns import matching_lines
 from agents.tools.progress import listener
 from agents.tools.search import MOST_FOUND, MOST_OFFERED, SHARE, best, words_in

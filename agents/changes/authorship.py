@@ -1,16 +1,23 @@
-"""Whose change it is, as far as times and tools tell.
+"""Whose a change is: the turn's, except what is known to be another's.
 
-The kernel notes when a file was changed last. What a file tool wrote, its call says; anything may
-have been written by a command, or a service, while it ran; and what changed at another time, the
-turn did not change.
+Known is what Planside did for others, people and other turns, and what the kernel noted while
+nothing of this turn could write: the ctime of a file, or for one that is gone that of its folder.
+Times that a moved folder brings along prove nothing. Where both may be it is unsure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
-CLOCK = 50_000_000  # by how much a file's time may lie behind ours, nanoseconds
+from agents.changes.scan import Snapshot
+from agents.changes.store import Oid
+from agents.models.recording import Identity
+
+TICK = 10_000_000  # by how much a file's time may lie behind ours, nanoseconds
+SOON = 1_000_000_000  # between the writing of a file and its name, as editors do it
 
 Window = tuple[int, int]  # from and until, nanoseconds since 1970
 
@@ -22,47 +29,158 @@ class Origin(StrEnum):
 
 
 @dataclass
-class Windows:
-    """When calls of a turn may have written: `files` those that name theirs, `wide` all others.
+class Writes:
+    """When calls may have written: `files` those that name theirs, `anywhere` all others."""
 
-    `began` is when the folder was recorded before.
+    anywhere: list[Window] = field(default_factory=list)
+    files: dict[bytes, list[Window]] = field(default_factory=dict)
+
+
+Left = Identity | Oid | Origin | None
+
+
+@dataclass
+class Edits:
+    """What others are known to have done between two moments, nanoseconds.
+
+    `files` are what they left at each path: a file or object, None for nothing, or that it is
+    unsure; `folders` the ctimes of before.
     """
 
     began: int
-    wide: list[Window] = field(default_factory=list)
-    files: dict[bytes, list[Window]] = field(default_factory=dict)
-    others_wide: list[Window] = field(default_factory=list)
-    others_files: dict[bytes, list[Window]] = field(default_factory=dict)
+    ended: int
+    files: Mapping[bytes, Left]
+    folders: Mapping[bytes, int]
 
-    def origin(self, path: bytes, changed: int) -> Origin:
-        """Of a file that was `changed` last at that moment."""
-        others = is_within(changed, self.others_files.get(path, ()))
-        if is_within(changed, self.files.get(path, ())):
+
+@dataclass
+class Evidence:
+    """What is known of who wrote in a folder since it was recorded at `began`, nanoseconds.
+
+    `edits` are those of people and other turns, in their order; `folders` the inodes of before,
+    empty where these are not known.
+    """
+
+    began: int
+    own: Writes = field(default_factory=Writes)
+    others: Writes = field(default_factory=Writes)
+    edits: Sequence[Edits] = ()
+    folders: Mapping[bytes, int] = field(default_factory=dict)
+
+    def origin(self, path: bytes, there: Identity | None, now: Snapshot) -> Origin:
+        """Of a change at a path, where this file stands now, or none."""
+        whose = self.last_writer(path, there, now)
+        is_both = whose == Origin.OUTSIDE and path in self.own.files
+        return Origin.UNSURE if is_both else whose
+
+    def last_writer(self, path: bytes, there: Identity | None, now: Snapshot) -> Origin:
+        left = self.edited.get(path, Origin.OWN)
+        if left in (there, now.index.get(path, (None, None))[1]):
+            return Origin.OUTSIDE
+        if left == Origin.UNSURE:
+            return Origin.UNSURE
+        if there is None:
+            return self.origin_at(self.gone_at(path, now))
+        changed = there[1]
+        others = is_within(changed, self.others.files.get(path, ()))
+        if is_within(changed, self.own.files.get(path, ())):
             return Origin.UNSURE if others else Origin.OWN
-        if not others and is_within(changed, self.wide):
-            return Origin.UNSURE if is_within(changed, self.others_wide) else Origin.OWN
-        return Origin.UNSURE if path in self.files else Origin.OUTSIDE  # written over since
+        if is_within(changed, self.own.anywhere):
+            others = others or is_within(changed, self.others.anywhere)
+            return Origin.UNSURE if others else Origin.OWN
+        return Origin.OUTSIDE if others else self.origin_of_quiet(path, changed, now)
 
-    def origin_of_gone(self, path: bytes, changed: int) -> Origin:
-        """Of a file that is not there, whose folder was changed last at that moment: it went then,
-        or before, as far as a command ran before. Where a file tool has written at that moment,
-        nobody else need have been there."""
-        origin = self.origin(path, changed)
-        if origin != Origin.OUTSIDE or not has_begun(self.wide, changed):
-            return origin
-        named = (*self.files.values(), *self.others_files.values())
-        is_told = any(is_within(changed, each) for each in named)
-        is_ours = is_told and not has_begun(self.others_wide, changed)
-        return Origin.OWN if is_ours else Origin.UNSURE
+    def origin_of_quiet(self, path: bytes, changed: int, now: Snapshot) -> Origin:
+        """Of a file that was changed while the turn wrote nothing there, or came with a folder."""
+        came = [each for each in above(path) if self.is_new(each, now)]
+        moved = [each for each in came if now.folders[each][0] in self.inodes]
+        is_older = changed < self.began - TICK
+        if is_older or moved:
+            arrived = self.arrived_at((moved or came or [path])[0], now)
+            is_later = not is_older and changed > arrived + TICK
+            return Origin.OUTSIDE if is_later else self.origin_at(arrived)
+        if came and is_within_any(changed, self.own.files):
+            return Origin.OWN  # it was written by its name, in a folder that was moved since
+        until = max((self.arrived_at(each, now) for each in came), default=changed)
+        is_open = any(begin <= until and changed <= end for begin, end in self.own.anywhere)
+        # A mode, a time or a name that others changed does not say who wrote what it holds.
+        is_content = abs(changed - now.written_at(path)) < SOON
+        is_theirs = not is_open and (is_content or not has_begun(self.own.anywhere, changed))
+        return Origin.OUTSIDE if is_theirs else Origin.UNSURE
 
-    def was_there(self, changed: int) -> bool:
+    def origin_at(self, moment: int) -> Origin:
+        """Of what happened then, or before."""
+        if not has_begun(self.own.anywhere, moment):
+            return Origin.OUTSIDE
+        others = self.others.anywhere
+        if is_within(moment, self.own.anywhere):
+            return Origin.UNSURE if is_within(moment, others) else Origin.OWN
+        is_told = is_within_any(moment, self.own.files | self.others.files)
+        return Origin.OWN if is_told and not has_begun(others, moment) else Origin.UNSURE
+
+    def was_there(self, path: bytes, changed: int, now: Snapshot) -> bool:
         """Whether it is as it was before the turn, although no recording has it."""
-        return changed < self.began - CLOCK
+        is_older = changed < self.began - TICK
+        return is_older and not any(self.is_new(each, now) for each in above(path))
+
+    @cached_property
+    def edited(self) -> dict[bytes, Left]:
+        """What was left at each path by the last who is known to have changed it."""
+        return {path: each for edits in self.edits for path, each in edits.files.items()}
+
+    # Folders
+
+    @cached_property
+    def inodes(self) -> set[int]:
+        return {*self.folders.values()}
+
+    def is_new(self, folder: bytes, now: Snapshot) -> bool:
+        """Whether it is gone, or another one than was at that path before."""
+        is_known = bool(folder and self.folders)
+        return is_known and now.folders.get(folder, (0, 0))[0] != self.folders.get(folder, -1)
+
+    def gone_at(self, path: bytes, now: Snapshot) -> int:
+        """The moment before which a file went: its folder was changed then last, or moved."""
+        if not now.folders:  # all of it went
+            return max((end for _, end in self.own.anywhere), default=0)
+        went = now.at
+        for folder in above(path):
+            if not self.is_new(folder, now):
+                return min(went, self.changed_at(folder, now))
+            if place := now.places.get(self.folders.get(folder, -1)):
+                went = min(went, self.arrived_at(place, now))
+        return went
+
+    def arrived_at(self, path: bytes, now: Snapshot) -> int:
+        """The moment before which a file or folder came to be where it is."""
+        folder = path.rpartition(b"/")[0]
+        times = [self.changed_at(each, now) for each in (path, folder) if each in now.folders]
+        return min(times, default=0)
+
+    def changed_at(self, folder: bytes, now: Snapshot) -> int:
+        """When it was changed last, but for what others are known to have done in it since."""
+        _, moment = now.folders[folder]
+        for edits in reversed(self.edits):
+            is_theirs = edits.began - TICK <= moment <= edits.ended
+            if is_theirs and not is_within(moment, self.own.anywhere):
+                moment = min(moment, edits.folders.get(folder, moment))
+        return moment
 
 
-def is_within(moment: int, windows: list[Window] | tuple[()]) -> bool:
-    return any(begin - CLOCK <= moment <= end for begin, end in windows)
+def above(path: bytes) -> Iterator[bytes]:
+    """The folders that it is in, the nearest first; the last is the root."""
+    while path:
+        path = path.rpartition(b"/")[0]
+        yield path
 
 
-def has_begun(windows: list[Window], moment: int) -> bool:
-    return any(begin - CLOCK <= moment for begin, _ in windows)
+def is_within(moment: int, windows: Iterable[Window]) -> bool:
+    return any(begin - TICK <= moment <= end for begin, end in windows)
+
+
+def is_within_any(moment: int, files: Mapping[bytes, list[Window]]) -> bool:
+    return any(is_within(moment, each) for each in files.values())
+
+
+def has_begun(windows: Iterable[Window], moment: int) -> bool:
+    return any(begin - TICK <= moment for begin, _ in windows)

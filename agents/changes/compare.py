@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Literal
 
-from agents.changes.authorship import Origin, Windows
+from agents.changes.authorship import Evidence, Origin
 from agents.changes.ignore import NO_RULES, RULES, Rules
-from agents.changes.paths import path_text
 from agents.changes.scan import Skipped, Snapshot
 from agents.changes.store import Entry, Oid, Store, StoreBroken
 from agents.text_diff import aligned
+from agents.tools.paths import path_text
 
 Kind = Literal["added", "modified", "deleted", "renamed", "not_recorded"]
 
@@ -109,8 +106,7 @@ def changes_between(
     before: Oid,
     skipped: Mapping[bytes, Skipped],
     now: Snapshot,
-    windows: Windows,
-    root: Path,
+    evidence: Evidence,
 ) -> list[Change]:
     """From one tree to what a later recording found. `skipped` was not recorded before."""
     pairs = dict(differing(store, before, now.tree))
@@ -118,50 +114,45 @@ def changes_between(
     rules = old_rules(store, before) if any(is_rules(path) for path in pairs) else None
     found = []
     for path, (old, new) in pairs.items():
-        ctime = now.changed_at(path) if new else None
-        at = changed_at(root, path, ctime, store, before, windows.began)
-        if (hidden := within(path, unknown)) is not None:
-            # One side is not there to be shown; whoever has grown a file over the limit.
-            usual = Skipped("too_large" if hidden == path else "unreadable")
-            reason = now.skipped.get(hidden, usual).reason
-            if hidden not in reported:
-                at = now.skipped[hidden].at or at if hidden in now.skipped else at
-                whose = windows.origin(hidden, at) if reason == "too_large" else Origin.OWN
-                found.append(not_recorded(hidden, whose, reason, at))
-            reported.add(hidden)
-        elif old is None and (windows.was_there(at) or (rules and rules(path))):
-            continue  # git left it out before
-        else:
+        sides = version(store, old), version(store, new)
+        hidden = within(path, unknown)
+        if hidden is None:
+            there = now.identity(path)
+            was_there = there and evidence.was_there(path, there[1], now)
+            if old is None and (was_there or (rules and rules(path))):
+                continue  # git left it out before
             kind: Kind = "added" if old is None else "deleted" if new is None else "modified"
-            sides = version(store, old), version(store, new)
-            origin = windows.origin(path, at) if new else windows.origin_of_gone(path, at)
-            found.append(Change(path_text(path), kind, *sides, origin=origin, at=iso(at)))
-    found += changes_of_skipped(skipped, now.skipped, reported, windows, root)
+            found.append(change(path, kind, evidence, now, sides=sides))
+        elif hidden not in reported:
+            reported.add(hidden)
+            known = sides if hidden == path else (None, None)
+            why = (now.skipped.get(hidden) or skipped[hidden]).reason
+            found.append(change(hidden, "not_recorded", evidence, now, why, known))
+    for path in sorted(unknown - reported):
+        was, left = skipped.get(path), now.skipped.get(path)
+        if (was and (was.size, was.at)) == (left and (left.size, left.at)):
+            continue
+        is_same = was and left and not was.at and was.size == left.size
+        if left and (is_same or evidence.was_there(path, left.at, now)):
+            continue  # it is as it was; of recordings made long ago no time is known
+        why = (left or skipped[path]).reason
+        found.append(change(path, "not_recorded", evidence, now, why))
     return sorted(counted(store, with_renames(store, found)), key=lambda each: each.path)
 
 
-def changes_of_skipped(
-    before: Mapping[bytes, Skipped],
-    now: Mapping[bytes, Skipped],
-    reported: Collection[bytes],
-    windows: Windows,
-    root: Path,
-) -> Iterator[Change]:
-    """What came, changed or went of files that neither recording holds."""
-    for path in sorted((before.keys() | now.keys()) - {*reported}):
-        old, new = before.get(path), now.get(path)
-        if (old and (old.size, old.at)) == (new and (new.size, new.at)):
-            continue
-        if new and (windows.was_there(new.at) or (old and not old.at and old.size == new.size)):
-            continue  # it is as it was; of recordings made long ago no time is known
-        at = new.at if new else changed_at_gone(root, path)
-        origin = windows.origin(path, at) if new else windows.origin_of_gone(path, at)
-        why = (new or old or Skipped("unreadable")).reason
-        yield not_recorded(path, origin, why, at)
-
-
-def not_recorded(path: bytes, origin: str, why: str, at: int) -> Change:
-    return Change(path_text(path), "not_recorded", origin=origin, why=why, at=iso(at))
+def change(
+    path: bytes,
+    kind: Kind,
+    evidence: Evidence,
+    now: Snapshot,
+    why: str = "",
+    sides: tuple[Version | None, Version | None] = (None, None),
+) -> Change:
+    """One change with whose it is, and when it was made."""
+    there = now.identity(path)
+    at = there[1] if there else evidence.gone_at(path, now)
+    origin = evidence.origin(path, there, now)
+    return Change(path_text(path), kind, *sides, origin=origin, why=why, at=iso(at))
 
 
 def within(path: bytes, unknown: Collection[bytes]) -> bytes | None:
@@ -203,37 +194,6 @@ def differing(
         files = [None if each is None or each.is_folder else each for each in (one, other)]
         if any(files):
             yield path, (files[0], files[1])
-
-
-def changed_at(
-    root: Path, path: bytes, ctime: int | None, store: Store, before: Oid, began: int
-) -> int:
-    """Nanoseconds. A file that has gone was changed when its folder was, or before; and so was one
-    that is older than the recording and came with its folder."""
-    at = ctime or 0
-    if ctime is not None and at >= began:
-        return at
-    folder = path.rpartition(b"/")[0]
-    while ctime is None or (folder and store.find(before, folder) is None):
-        try:
-            status = (root / os.fsdecode(folder)).lstat()
-        except OSError:
-            if not folder:
-                return at
-        else:
-            at = max(at, status.st_mtime_ns if ctime is None else status.st_ctime_ns)
-            if ctime is None or not folder:
-                return at
-        folder = folder.rpartition(b"/")[0]
-    return at
-
-
-def changed_at_gone(root: Path, path: bytes) -> int:
-    """When the folder was changed that a file, which has gone, was in."""
-    for folder in (root / os.fsdecode(path)).parents:
-        with suppress(OSError):
-            return folder.lstat().st_mtime_ns
-    return 0
 
 
 def old_rules(store: Store, tree: Oid) -> Callable[[bytes], bool]:

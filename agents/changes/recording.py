@@ -7,7 +7,9 @@ turn goes on: it is then noted that nothing is known of its changes.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -20,7 +22,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from agents import events, persistence
-from agents.changes.authorship import Window, Windows
+from agents.changes.authorship import Edits, Evidence, Left, Origin, Writes
 from agents.changes.compaction import gather_small
 from agents.changes.compare import (
     Change,
@@ -30,20 +32,21 @@ from agents.changes.compare import (
     stored_changes,
     sums_of,
 )
-from agents.changes.paths import path_bytes, path_text
 from agents.changes.scan import Skipped, Snapshot, record
-from agents.changes.store import Store, StoreBroken
+from agents.changes.store import Oid, Store, StoreBroken
 from agents.changes.undo import finish_undos, unfinished
 from agents.changes.unified import diff_text, patch_text
 from agents.conversation_tree import descendants
 from agents.db import in_db
 from agents.errors import Refused
-from agents.models import Lane, Recording, SkippedFile, ToolCall, Turn
+from agents.models import Lane, PersonEdit, Recording, SkippedFile, ToolCall, Turn
 from agents.models.fields import stored_folder
+from agents.models.recording import Identity
 from agents.pools import RECORDINGS
 from agents.tools import permissions
 from agents.tools.base import FILE_WRITING_TOOLS, READING_TOOLS, ToolFailed
 from agents.tools.confinement import Workspace
+from agents.tools.paths import path_bytes, path_text
 
 log = logging.getLogger(__name__)
 
@@ -88,12 +91,12 @@ async def record_before(turn: Turn) -> None:
         return
     root = await in_db(folder_of, turn)
     began = timezone.now()
-    snapshot = await RECORDINGS.run(recorded, root)
+    snapshot, folders = await RECORDINGS.run(recorded, root)
     if snapshot.stopped == Recording.Stopped.FAILED and await is_being_undone(root):
         await wait_for_undos(root)
         began = timezone.now()
-        snapshot = await RECORDINGS.run(recorded, root)
-    await in_db(save_before, turn, root, began, snapshot)
+        snapshot, folders = await RECORDINGS.run(recorded, root)
+    await in_db(save_before, turn, root, began, snapshot, folders)
     await wait_for_undos(root)
 
 
@@ -117,23 +120,29 @@ def folder_of(turn: Turn) -> Path:
     return permissions.of_turn(turn).folder.resolve()
 
 
-def recorded(root: Path) -> Snapshot:
-    """What the folder holds now; where it cannot be recorded, that it failed."""
+def recorded(root: Path) -> tuple[Snapshot, Oid]:
+    """What the folder holds now, and the list of its folders in the store; where it cannot be
+    recorded, that it failed."""
     try:
         with Store.of(root) as store, store.locked(root):
-            return record(root, store)
+            snapshot = record(root, store)
+            folders = [(path_text(path), *each) for path, each in snapshot.folders.items()]
+            oid = b"" if snapshot.stopped else store.add_blob(json.dumps(folders).encode())
+            store.flush()
+            return snapshot, oid
     except FAILURES:
         log.exception("%s could not be recorded", root)
-        return Snapshot(stopped=Recording.Stopped.FAILED)
+        return Snapshot(stopped=Recording.Stopped.FAILED), b""
 
 
-def save_before(turn: Turn, root: Path, began: datetime, snapshot: Snapshot) -> None:
+def save_before(turn: Turn, root: Path, began: datetime, snapshot: Snapshot, folders: Oid) -> None:
     with persistence.fenced(turn):
         Recording.objects.get_or_create(
             turn=turn,
             defaults={
                 "root": str(root),
                 "before": snapshot.tree.hex(),
+                "folders": folders.hex(),
                 "stopped": snapshot.stopped,
                 "skipped": listed(snapshot),
                 "leaves_out": snapshot.leaves_out,
@@ -167,14 +176,14 @@ async def record_after(turn: Turn) -> None:
     if not turn.checkpoint.get("recorded") or not turn.is_open:
         return
     if recording := await in_db(open_recording, turn.pk):
-        found = await RECORDINGS.run(compared, recording, await in_db(windows_of, recording))
+        found = await found_now(recording)
         await in_db(save_after, turn, recording, found)
 
 
 async def record_ended(turn_id: int) -> None:
     """Of a turn that ended without it: it was stopped, or nobody had it. The first one counts."""
     if recording := await in_db(open_recording, turn_id):
-        found = await RECORDINGS.run(compared, recording, await in_db(windows_of, recording))
+        found = await found_now(recording)
         await in_db(save_ended, recording, found)
 
 
@@ -202,8 +211,7 @@ async def changes_so_far(turn_id: int) -> list[Change]:
         return []
     if recording.ended_at:
         return await RECORDINGS.run(kept_changes, recording)
-    found = await RECORDINGS.run(compared, recording, await in_db(windows_of, recording))
-    recording.changes = found.changes
+    recording.changes = (await found_now(recording)).changes
     return await RECORDINGS.run(kept_changes, recording)
 
 
@@ -229,17 +237,23 @@ def kept_changes(recording: Recording) -> list[Change]:
         return []
 
 
-def compared(recording: Recording, windows: Windows) -> Found:
+async def found_now(recording: Recording) -> Found:
     """The folder as it is now beside what it was, and whose changes these are."""
     if recording.stopped:
         return Found(stopped=recording.stopped)
+    evidence, inside = await in_db(evidence_of, recording)
+    return await RECORDINGS.run(compared, recording, evidence, inside)
+
+
+def compared(recording: Recording, evidence: Evidence, inside: list[Recording]) -> Found:
     root = Path(recording.root)
     try:
         with Store.of(root) as store, store.locked(root):
             snapshot = record(root, store)
             if snapshot.stopped:
                 return Found(stopped=snapshot.stopped)
-            changes = changes_now(store, recording, windows, snapshot)
+            add_recorded(evidence, store, recording, inside)
+            changes = changes_now(store, recording, evidence, snapshot)
             oid = store.add_blob(stored_changes(changes))
             store.flush()
             gather_small(store)
@@ -251,7 +265,7 @@ def compared(recording: Recording, windows: Windows) -> Found:
 
 
 def changes_now(
-    store: Store, recording: Recording, windows: Windows, snapshot: Snapshot
+    store: Store, recording: Recording, evidence: Evidence, snapshot: Snapshot
 ) -> list[Change]:
     skipped = {
         path_bytes(each["path"]): Skipped(each["reason"], each["size"], each.get("at", 0))
@@ -261,7 +275,7 @@ def changes_now(
         last = max(skipped)
         skipped |= {path: each for path, each in snapshot.skipped.items() if path > last}
     before = bytes.fromhex(recording.before)
-    return changes_between(store, before, skipped, snapshot, windows, Path(recording.root))
+    return changes_between(store, before, skipped, snapshot, evidence)
 
 
 def save_after(turn: Turn, recording: Recording, found: Found) -> None:
@@ -284,38 +298,76 @@ def save_ended(recording: Recording, found: Found) -> None:
 def save_found(recording: Recording, found: Found) -> bool:
     """Whether it was the first; a second one would tell of what came after the turn."""
     rows = Recording.objects.filter(pk=recording.pk, ended_at=None)
-    return bool(
+    now = timezone.now()
+    is_first = bool(
         rows.update(
             after=found.after,
             changes=found.changes,
             stopped=found.stopped,
             leaves_out=recording.leaves_out or found.leaves_out,
-            ended_at=timezone.now(),
+            ended_at=now,
             **asdict(found.sums),
         )
     )
+    if not Recording.objects.filter(root=recording.root, ended_at=None).exists():
+        PersonEdit.objects.filter(root=recording.root, ended__lt=nanoseconds(now)).delete()
+    return is_first
 
 
-# When who may have written
+# Who may have written
 
 
-def windows_of(recording: Recording) -> Windows:
-    """Of the turn's calls, and of those of other turns in the same folder meanwhile."""
-    windows = Windows(nanoseconds(recording.began_at))
-    workspace = Workspace(Path(recording.root))
-    for call in calls_of([recording.turn_id]):
-        add_window(windows.wide, windows.files, call, workspace)
-    windows.wide += command_windows([recording.turn_id])
+def evidence_of(recording: Recording) -> tuple[Evidence, list[Recording]]:
+    """What calls and people are known to have done since the folder was recorded, and what other
+    turns were recorded in between."""
+    began, root = nanoseconds(recording.began_at), Path(recording.root)
     same = Recording.objects.filter(root=recording.root).exclude(pk=recording.pk)
     meanwhile = same.filter(Q(ended_at=None) | Q(ended_at__gte=recording.began_at))
-    helpers = descendants([recording.turn], Turn.objects.all())  # what they did, it did
-    turns = list(meanwhile.exclude(turn__in=helpers).values_list("pk", flat=True))
-    for call in calls_of(turns).filter(
-        Q(finished_at=None) | Q(finished_at__gte=recording.began_at)
-    ):
-        add_window(windows.others_wide, windows.others_files, call, workspace)
-    windows.others_wide += command_windows([*turns, *checking_beside(recording)])
-    return windows
+    helpers = [turn.pk for turn in descendants([recording.turn], Turn.objects.all())]
+    # What agents that it called did here, it did.
+    own = [recording.pk, *meanwhile.filter(pk__in=helpers).values_list("pk", flat=True)]
+    others = meanwhile.exclude(pk__in=helpers)
+    others_turns = list(others.values_list("pk", flat=True))
+    evidence = Evidence(began, writes_of(own, root), edits=edits_in(recording.root, began))
+    evidence.others = writes_of([*others_turns, *checking_beside(recording)], root)
+    inside = others.filter(began_at__gte=recording.began_at, ended_at__isnull=False)
+    return evidence, list(inside.order_by("ended_at"))
+
+
+def add_recorded(
+    evidence: Evidence, store: Store, recording: Recording, inside: Iterable[Recording]
+) -> None:
+    """What recordings know besides, as far as they are kept."""
+    with suppress(StoreBroken):
+        folders = folders_of(store, recording)
+        evidence.folders = {path: inode for path, (inode, _) in folders.items()}
+        by_turns = [edits_by(store, each) for each in inside]
+        evidence.edits = sorted((*evidence.edits, *by_turns), key=lambda each: each.ended)
+
+
+def writes_of(turns: Iterable[int], root: Path) -> Writes:
+    """When calls of these turns, and commands of theirs besides, may have written in the folder."""
+    writes, workspace, turns = Writes(), Workspace(root), list(turns)
+    for call in calls_of(turns):
+        assert call.started_at is not None, "only those that began are read"
+        window = (nanoseconds(call.started_at), nanoseconds(call.finished_at or timezone.now()))
+        if call.tool not in FILE_WRITING_TOOLS:
+            writes.anywhere.append(window)
+            continue
+        with suppress(ToolFailed):
+            parts = workspace.locate(str(call.arguments.get("path") or ""))
+            writes.files.setdefault(os.fsencode("/".join(parts)), []).append(window)
+    rows = Turn.objects.filter(pk__in=turns, checkpoint__has_key="commands")
+    now = nanoseconds(timezone.now())
+    for checkpoint in rows.values_list("checkpoint", flat=True):
+        writes.anywhere += [(begin, end or now) for begin, end in checkpoint["commands"]]
+    return writes
+
+
+def calls_of(turns: Iterable[int]) -> QuerySet[ToolCall]:
+    began = ToolCall.objects.filter(turn__in=turns, started_at__isnull=False)
+    writing = began.exclude(tool__in=READING_TOOLS)
+    return writing.only("tool", "arguments", "started_at", "finished_at")
 
 
 def checking_beside(recording: Recording) -> QuerySet[Turn, int]:
@@ -326,36 +378,39 @@ def checking_beside(recording: Recording) -> QuerySet[Turn, int]:
     return there.filter(meanwhile).values_list("pk", flat=True)
 
 
-def command_windows(turns: Iterable[int]) -> list[Window]:
-    """When commands ran in turns by no call of the model: what is known to be done is checked."""
-    rows = Turn.objects.filter(pk__in=list(turns), checkpoint__has_key="commands")
-    now = nanoseconds(timezone.now())
-    checkpoints = rows.values_list("checkpoint", flat=True)
-    return [(begin, end or now) for each in checkpoints for begin, end in each["commands"]]
+def edits_in(root: str, since: int) -> list[Edits]:
+    """Those of people."""
+    rows = PersonEdit.objects.filter(root=root, ended__gte=since).order_by("pk")
+    return [
+        Edits(
+            row.began,
+            row.ended,
+            {path_bytes(path): each and (each[0], each[1]) for path, each in row.files.items()},
+            {path_bytes(path): ctime for path, ctime in row.folders.items()},
+        )
+        for row in rows
+    ]
 
 
-def calls_of(turns: Iterable[int]) -> QuerySet[ToolCall]:
-    began = ToolCall.objects.filter(turn__in=list(turns), started_at__isnull=False)
-    return began.exclude(tool__in=READING_TOOLS).only(
-        "tool", "arguments", "started_at", "finished_at"
-    )
+def edits_by(store: Store, recording: Recording) -> Edits:
+    """What another turn left, which began and ended meanwhile. Raises StoreBroken."""
+    assert recording.ended_at is not None
+    files = dict[bytes, Left]()
+    for each in read_changes(store, recording.changes) if recording.changes else ():
+        is_theirs = each.origin != Origin.OUTSIDE and each.kind != "not_recorded"
+        for path, _, new in each.sides if is_theirs else ():
+            left = new.entry.oid if new else None
+            files[path_bytes(path)] = left if each.is_own else Origin.UNSURE
+    ctimes = {path: ctime for path, (_, ctime) in folders_of(store, recording).items()}
+    return Edits(nanoseconds(recording.began_at), nanoseconds(recording.ended_at), files, ctimes)
 
 
-def add_window(
-    wide: list[Window], files: dict[bytes, list[Window]], call: ToolCall, workspace: Workspace
-) -> None:
-    until = call.finished_at or timezone.now()
-    assert call.started_at is not None, "only those that began are read"
-    window = (nanoseconds(call.started_at), nanoseconds(until))
-    if call.tool not in FILE_WRITING_TOOLS:
-        wide.append(window)
-        return
-    try:
-        parts = workspace.locate(str(call.arguments.get("path") or ""))
-    except ToolFailed:
-        return
-    path = b"/".join(part.encode(errors="surrogateescape") for part in parts)
-    files.setdefault(path, []).append(window)
+def folders_of(store: Store, recording: Recording) -> dict[bytes, Identity]:
+    """The folders of before; none where they are not known. Raises StoreBroken."""
+    if not recording.folders:
+        return {}
+    rows = json.loads(store.read(bytes.fromhex(recording.folders)))
+    return {path_bytes(path): (inode, ctime) for path, inode, ctime in rows}
 
 
 def nanoseconds(moment: datetime) -> int:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from agents.changes.ignore import LARGEST_RULES, NEVER, NO_RULES, RULES, Rules
 from agents.changes.store import Entry, Oid, Store
+from agents.models.recording import Identity
 from agents.tools.confinement import FILE, FOLDER, TRASH, Workspace
 
 LARGEST = 20_000_000  # bytes of a file that is kept
@@ -33,6 +34,7 @@ NO_OID = b"\0" * 20
 OURS = (b".part", b".tmp")  # half written files of ours, after a dot and 16 hex digits
 
 Stats = tuple[int, int, int, int, int]  # mode, size, mtime, ctime (nanoseconds), inode
+NO_STATS: Stats = (0, 0, 0, 0, 0)
 Index = dict[bytes, tuple[Stats, Oid]]  # each file that was recorded, by its path
 
 
@@ -43,6 +45,7 @@ class Skipped(NamedTuple):
     reason: str
     size: int = 0
     at: int = 0
+    inode: int = 0
 
 
 @dataclass
@@ -57,12 +60,24 @@ class Snapshot:
     leaves_out: bool = False  # by rules, as installed packages, or as it is no file (a pipe)
     at: int = 0  # when it began, nanoseconds
     index: Index = field(default_factory=dict)
-    folders: dict[bytes, tuple[int, int]] = field(default_factory=dict)  # inode and ctime
+    folders: dict[bytes, Identity] = field(default_factory=dict)
 
-    def changed_at(self, path: bytes) -> int:
-        """The ctime of a recorded file."""
-        stats, _ = self.index[path]
-        return stats[3]
+    def identity(self, path: bytes) -> Identity | None:
+        """Of a file that was recorded or skipped; None where there is none."""
+        if left := self.skipped.get(path):
+            return left.inode, left.at
+        stats, _ = self.index.get(path, (NO_STATS, b""))
+        return (stats[4], stats[3]) if stats[0] else None
+
+    def written_at(self, path: bytes) -> int:
+        """The mtime of a recorded file, 0 of another."""
+        stats, _ = self.index.get(path, (NO_STATS, b""))
+        return abs(stats[2])
+
+    @cached_property
+    def places(self) -> dict[int, bytes]:
+        """Folders by their inode."""
+        return {inode: path for path, (inode, _) in self.folders.items()}
 
 
 class TooMuch(Exception):
@@ -201,10 +216,11 @@ class Scan:
 
     def skip(self, handle: int, parts: tuple[bytes, ...], reason: str) -> None:
         """A folder; of what is in it nothing is known."""
-        at = 0
+        left = Skipped(reason)
         with suppress(OSError):
-            at = os.stat(parts[-1], dir_fd=handle, follow_symlinks=False).st_ctime_ns
-        self.found.skipped[b"/".join(parts)] = Skipped(reason, at=at)
+            status = os.stat(parts[-1], dir_fd=handle, follow_symlinks=False)
+            left = Skipped(reason, 0, status.st_ctime_ns, status.st_ino)
+        self.found.skipped[b"/".join(parts)] = left
 
     def file(
         self, handle: int, parts: tuple[bytes, ...], each: os.DirEntry[str], is_out: bool
@@ -223,7 +239,8 @@ class Scan:
             return None
         if stat.S_ISREG(status.st_mode):
             if reason := self.why_skipped(status):
-                self.found.skipped[path] = Skipped(reason, status.st_size, status.st_ctime_ns)
+                left = Skipped(reason, status.st_size, status.st_ctime_ns, status.st_ino)
+                self.found.skipped[path] = left
                 return None
         elif not stat.S_ISLNK(status.st_mode):
             self.found.leaves_out = True
@@ -255,7 +272,7 @@ class Scan:
     def read(self, handle: int, path: bytes, stats: Stats) -> tuple[Stats, Oid] | None:
         """Store a file that is new or has changed; None where it is not to be had.
 
-        Its stats are made such that it is read again next time, if it may change again without
+        Its mtime is made such that it is read again next time, if it may change again without
         another time: within the same tick of the clock, or while it was read.
         """
         if self.counts_only:
@@ -270,10 +287,10 @@ class Scan:
         except FileNotFoundError:
             return None
         except (OSError, ValueError):
-            self.found.skipped[path] = Skipped("unreadable", stats[1], stats[3])
+            self.found.skipped[path] = Skipped("unreadable", stats[1], stats[3], stats[4])
             return None
         if now != stats or self.is_fresh(stats):
-            stats = (*stats[:2], -1, *stats[3:])
+            stats = (*stats[:2], -stats[2], *stats[3:])
         return stats, self.store.add_blob(content)
 
     def is_fresh(self, stats: Stats) -> bool:

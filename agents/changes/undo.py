@@ -7,6 +7,7 @@ out to its end: each step is done, or its file is left as somebody changed it me
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,6 +42,9 @@ from agents.models.fields import stored_folder
 from agents.persistence import put
 from agents.pools import RECORDINGS
 from agents.tools import permissions
+from agents.tools.confinement import Workspace
+from agents.tools.paths import path_bytes
+from agents.workspace.edits import noted
 
 log = logging.getLogger(__name__)
 
@@ -230,7 +234,9 @@ def begin(row: Undo) -> None:
 
 def finish(row: Undo, store: Store, steps: list[Step]) -> None:
     """Carry out what is left of it, and report that; the caller holds the store's lock."""
-    row.kept = carry_out(Path(row.root), store, steps, f"undo {row.pk}")
+    workspace = Workspace(Path(row.root))
+    with noted(workspace, *(os.fsdecode(path_bytes(step.path)) for step in steps)):
+        row.kept = carry_out(workspace.root, store, steps, f"undo {row.pk}")
     row.files = len(steps) - len(row.kept)
     row.whole = row.whole and not row.kept
     record_end(row, outcome_sentence(row))

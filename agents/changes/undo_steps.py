@@ -18,11 +18,11 @@ from pathlib import Path
 
 from agents.changes.authorship import Origin
 from agents.changes.compare import Change, Side, Version, as_version
-from agents.changes.paths import path_bytes, path_text
 from agents.changes.scan import LARGEST, read_plain
 from agents.changes.store import BLOB, Oid, Store, StoreBroken, oid_of
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import NEW_FILE, FileName, Workspace
+from agents.tools.paths import path_bytes, path_text
 
 
 class Fate(StrEnum):

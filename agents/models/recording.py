@@ -14,18 +14,45 @@ from agents.models.turn import Turn
 class SkippedFile(TypedDict):
     """A file that was not recorded, and why."""
 
-    path: str  # as agents.changes.paths writes it
+    path: str  # as agents.tools.paths writes it
     reason: str  # too_large, unreadable, hard_link, too_deep
     size: int  # bytes
     at: NotRequired[int]  # when it was changed last, nanoseconds
+    inode: NotRequired[int]
+
+
+Identity = tuple[int, int]  # inode and ctime, nanoseconds
+Identities = dict[str, Identity | None]
+
+
+class PersonEdit(models.Model):
+    """Files that a person changed through Planside while a turn was recorded in their folder.
+
+    `files`: by path, as agents.tools.paths writes it, what they left there, or null; `folders`: the
+    ctimes of before of the folders they lie in. `began` and `ended` are nanoseconds since 1970. It
+    goes when no turn is recorded there any more.
+    """
+
+    root = fields.FolderField()
+    files: models.Field[Identities, Identities] = fields.JSONField(default=dict)
+    folders: models.Field[dict[str, int], dict[str, int]] = fields.JSONField(default=dict)
+    began = models.BigIntegerField()
+    ended = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["root"], name="person_edits_by_root")]
+
+    def __str__(self) -> str:
+        return f"edit of {len(self.files)} files"
 
 
 class Recording(models.Model):
     """The folder of one turn before its first writing call and after its end.
 
-    `before`, `after` and `changes` name objects in the folder's store: two trees and a list. They
-    are empty until there is one, where the folder holds too much (`stopped` says files or bytes)
-    or could not be read (failed), and again once they are no longer kept; the sums stay.
+    `before`, `after` and `changes` name objects in the folder's store: two trees and a list, and
+    `folders` the inodes and ctimes of its folders at the beginning. They are empty until there is
+    one, where the folder holds too much (`stopped` says files or bytes) or could not be read
+    (failed), and again once they are no longer kept; the sums stay.
     Lines and files are those of the turn alone; `outside` counts the files that others changed
     meanwhile, `unsure` those of which it cannot be told. `leaves_out` says that the folder has
     files which are neither recorded nor restored: rules of git's leave them out, they are packages
@@ -42,6 +69,7 @@ class Recording(models.Model):
     before = fields.CharField(max_length=40, blank=True)
     after = fields.CharField(max_length=40, blank=True)
     changes = fields.CharField(max_length=40, blank=True)
+    folders = fields.CharField(max_length=40, blank=True, default="", db_default="")
     stopped = fields.CharField(max_length=6, choices=Stopped.choices, blank=True)
     skipped: models.Field[list[SkippedFile], list[SkippedFile]] = fields.JSONField(default=list)
     leaves_out = models.BooleanField(default=False)

@@ -26,6 +26,7 @@ from agents.statements import prepared
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import FileName, Workspace
 from agents.tools.images import Image, NotShown, image_of
+from agents.workspace.edits import noted
 from agents.workspace.files import AgentFiles, refusals, shortened, visible
 
 Files = Sequence[Attachment]
@@ -61,7 +62,7 @@ def take_in(
         row.save()
 
     try:
-        with refusals(FOLDER):
+        with refusals(FOLDER), noted(workspace, FOLDER):
             workspace.add(FOLDER, FileName(safe_name(name)), digested(), before=named)
         if image := image_at(workspace, row.path):
             row.width, row.height, row.data = image.width, image.height, image.data
@@ -156,7 +157,8 @@ def remove_file(row: Attachment) -> None:
         files.check_writable()
         is_here = row.root in ("", str(files.root)) and not same.exists()
         if is_here and hashlib.sha256(files.read(row.path, LARGEST)).hexdigest() == row.digest:
-            files.remove(row.path)
+            with noted(files, row.path):
+                files.remove(row.path)
     Attachment.objects.filter(pk=row.pk).delete()
 
 

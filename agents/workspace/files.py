@@ -43,6 +43,7 @@ from agents.tools.confinement import (
 )
 from agents.tools.files import editing
 from agents.tools.permissions import Permissions, access
+from agents.workspace.edits import noted
 
 Kind = Literal["folder", "file", "link", "other"]
 IfTaken = Literal["refuse", "replace", "keep_both"]
@@ -165,7 +166,7 @@ class AgentFiles(Workspace):
         folder, between, wanted = to.rpartition("/")
         name = clean_name(wanted)
         to = f"{folder}{between}{name}"
-        with refusals(path), editing(self), ExitStack() as stack:
+        with refusals(path), editing(self), noted(self, path, to), ExitStack() as stack:
             old_folder, old = stack.enter_context(self.parent_of(path, follow=False))
             status_in(old_folder, old)
             if not name:

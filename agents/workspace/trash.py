@@ -43,6 +43,7 @@ from agents.tools.confinement import (
 )
 from agents.tools.files import editing
 from agents.workspace.attachments import CUT_OFF, bounded
+from agents.workspace.edits import noted
 from agents.workspace.files import AgentFiles, IfTaken, clean_name, refusals
 
 RESTORABLE = timedelta(days=1)
@@ -55,7 +56,12 @@ GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # it, or what it lay in, is s
 def delete(files: AgentFiles, path: str) -> Trashed:
     """Take a file, link or folder out of the workspace. Raises Conflict on a mount in it."""
     files.check_writable()
-    with refusals(path), editing(files), files.parent_of(path, follow=False) as (folder, name):
+    with (
+        refusals(path),
+        editing(files),
+        noted(files, path),
+        files.parent_of(path, follow=False) as (folder, name),
+    ):
         status_in(folder, name)
         whole = "/".join(files.entry_parts(path))
         with settled(new_row(files, whole, was_replaced=False)) as row:
@@ -85,13 +91,14 @@ def store(
             put_away(row, partial(exchange_by_way_of, parent, new, name))
         rows.append(row)
 
-    with refusals(path):
+    with refusals(path), noted(files, path) as changed:
         clean = FileName(wanted)
         if if_taken == "refuse" and files.is_there(path):
             raise NameTaken(clean)
         way = replace if if_taken == "replace" else None
         only = if_taken == "refuse"
         stored = files.add(folder or ".", clean, bounded(pieces), only=only, replace=way)
+        changed.append(f"{folder}/{stored}".removeprefix("/"))
     return f"{folder}/{stored}".removeprefix("/"), rows[0] if rows else None
 
 
@@ -133,6 +140,7 @@ def restore(files: AgentFiles, key: str) -> tuple[str, Trashed | None]:
     with (
         refusals(path),
         editing(files),
+        noted(files, path) as changed,
         files.folder(tuple(above), path, make=True) as folder,
         translated_errors(path),
         settled(row),
@@ -143,6 +151,7 @@ def restore(files: AgentFiles, key: str) -> tuple[str, Trashed | None]:
             exchange_with(row, other, trash, folder, name)
         else:
             name = move_to_free(trash, ITEM, folder, name)
+            changed.append("/".join((*above, name)))
         os.fsync(folder)
     return "/".join((*above, name)), other
 

@@ -18,7 +18,7 @@ from plans.models import Attempt, CheckResult, PlanVersion, Run
 from tests.chains.chains import written
 from tests.checked import TOOLS, begun, first, results, worked, write
 from tests.fake_model import call, say
-from tests.inner import WINDOWS_CLOCK as CLOCK
+from tests.inner import AUTHORSHIP_TICK as CLOCK
 from tests.inner import (
     Check,
     Material,

@@ -25,7 +25,7 @@ from tests.builders import proposed_plan
 from tests.chains.chains import written
 from tests.checked import begun, results, worked
 from tests.fake_model import call, say
-from tests.inner import WINDOWS_CLOCK as CLOCK
+from tests.inner import AUTHORSHIP_TICK as CLOCK
 from tests.inner import (
     Check,
     NothingToUndo,

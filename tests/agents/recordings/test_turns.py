@@ -12,7 +12,7 @@ from agents.errors import TurnLost
 from agents.models import Recording, Turn, Undo
 from plans import actions
 from tests.fake_model import call, say
-from tests.inner import WINDOWS_CLOCK as CLOCK
+from tests.inner import AUTHORSHIP_TICK as CLOCK
 from tests.inner import (
     Store,
     claim,

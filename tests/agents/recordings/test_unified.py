@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from tests.inner import (
+    Evidence,
     Store,
-    Windows,
     changes_between,
     diff_text,
     hunks,
@@ -55,7 +55,7 @@ def test_git_applies_it(own_home, before, after):
         for name in ("a b.txt", "docs.md", "übung"):
             (root / name).write_bytes(after.encode())
         (root / "new.txt").write_bytes(after.encode())
-        changes = changes_between(store, first.tree, {}, record(root, store), Windows(0), root)
+        changes = changes_between(store, first.tree, {}, record(root, store), Evidence(0))
         text = diff_text(store, changes, 100_000)
     (root / "new.txt").unlink()
     for name in ("a b.txt", "docs.md", "übung"):
@@ -80,7 +80,7 @@ def test_what_is_too_long_is_named(own_home):
         first = record(root, store)
         (root / "long.txt").write_text("x\n" * 50_000)
         (root / "picture.png").write_bytes(b"\x89PNG\0")
-        changes = changes_between(store, first.tree, {}, record(root, store), Windows(0), root)
+        changes = changes_between(store, first.tree, {}, record(root, store), Evidence(0))
         text = diff_text(store, changes, 100_000)
     assert "long.txt: added, +50000" in text
     assert "Binary files a/picture.png and b/picture.png differ" in text
@@ -110,7 +110,7 @@ def test_git_applies_a_patch_with_binary_and_with_very_long_files(own_home):
         lay(0)
         first = record(root, store)
         lay(1)
-        changes = changes_between(store, first.tree, {}, record(root, store), Windows(0), root)
+        changes = changes_between(store, first.tree, {}, record(root, store), Evidence(0))
         text = patch_text(store, changes, 20_000_000)
     named = [line for line in text.splitlines() if line.startswith("#")]
     assert named == [
@@ -133,7 +133,7 @@ def test_what_would_take_long_to_compare_is_named(own_home, monkeypatch):
         first = record(root, store)
         for name in "abc":
             (root / name).write_text("twenty bytes of text")
-        changes = changes_between(store, first.tree, {}, record(root, store), Windows(0), root)
+        changes = changes_between(store, first.tree, {}, record(root, store), Evidence(0))
         text = diff_text(store, changes, 100_000)
     assert "+++ b/a" in text
     assert "+++ b/b" not in text and "\nb: added" in text and "\nc: added" in text
@@ -151,5 +151,5 @@ def test_lines_are_counted_as_far_as_that_is_done_at_once(own_home, monkeypatch)
         for name in "ab":
             (root / name).write_text("two\n" * 40)
         (root / "new").write_text("new\n" * 400)
-        found = changes_between(store, first.tree, {}, record(root, store), Windows(0), root)
+        found = changes_between(store, first.tree, {}, record(root, store), Evidence(0))
     assert [(each.path, each.added) for each in found] == [("a", 40), ("b", None), ("new", None)]
