@@ -11,7 +11,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
-from agents.text_diff import Op, Pair, TextRun, aligned, diff_words, words
+from agents.text.diff import Op, Pair, TextRun, aligned, diff_words, words
 from console.components import component
 from console.language import grouped
 from console.visible_text import visible_code

@@ -172,7 +172,7 @@ from agents.telemetry import hooks, log_context, redaction
 from agents.telemetry import metrics as telemetry_metrics
 from agents.telemetry import tracing as telemetry_tracing
 from agents.telemetry.redaction import redact_log
-from agents.text_diff import Op, diff_words, longest_increasing, words
+from agents.text.diff import Op, diff_words, longest_increasing, words
 from agents.timestamps import timestamp
 from agents.tools import fetch as tools_fetch
 from agents.tools import permissions, progress

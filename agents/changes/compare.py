@@ -18,7 +18,7 @@ from agents.changes.ignore import NO_RULES, RULES, Rules
 from agents.changes.paths import path_text
 from agents.changes.scan import Skipped, Snapshot
 from agents.changes.store import Entry, Oid, Store, StoreBroken
-from agents.text_diff import aligned
+from agents.text.diff import aligned
 
 Kind = Literal["added", "modified", "deleted", "renamed", "not_recorded"]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from agents.changes.compare import Change, Version, file_lines, text_of
 from agents.changes.paths import path_bytes
 from agents.changes.store import Store, StoreBroken
-from agents.text_diff import aligned
+from agents.text.diff import aligned
 
 CONTEXT = 3  # lines around a change
 LONGEST = 60_000  # characters of one file's diff
