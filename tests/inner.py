@@ -50,7 +50,7 @@ from agents.changes.authorship import CLOCK as WINDOWS_CLOCK
 from agents.changes.authorship import Windows
 from agents.changes.compaction import MOST_PACKS, gather_small, keep_only
 from agents.changes.compare import Change as ChangesChange
-from agents.changes.compare import Version, changes_between, lines_between, read_changes
+from agents.changes.compare import Version, changes_between, read_changes
 from agents.changes.history import composed
 from agents.changes.ignore import NO_RULES
 from agents.changes.paths import path_bytes, path_text
@@ -172,7 +172,7 @@ from agents.telemetry import hooks, log_context, redaction
 from agents.telemetry import metrics as telemetry_metrics
 from agents.telemetry import tracing as telemetry_tracing
 from agents.telemetry.redaction import redact_log
-from agents.text.diff import Op, diff_words, longest_increasing, words
+from agents.text.diff import Alignment, Op, diff_words, file_lines, longest_increasing, words
 from agents.timestamps import timestamp
 from agents.tools import fetch as tools_fetch
 from agents.tools import permissions, progress
