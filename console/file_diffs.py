@@ -10,7 +10,7 @@ from django.utils.translation import gettext, ngettext
 
 from agents.hidden_characters import count_hidden
 from agents.models import FileChange, ToolCall
-from console.changed_lines import Block, changed_lines, near_changes, without_windows_ends
+from console.changes.lines import Block, changed_lines, near_changes, without_windows_ends
 from console.language import cached, grouped
 
 LONG, HEAD = 400, 200  # lines; of more than the first, the second are on the page at first

@@ -264,12 +264,12 @@ from console.auth.signin import BACKEND, SPENT, signin_path
 from console.auth.tokens import bearer_of, create_token, revoke_token
 from console.auth.tokens import digest_of as tokens_digest_of
 from console.auth.users import LONGEST, OWNER, known_username, local_owner, new_username
-from console.call_display import MOST_CHARACTERS as CALL_DISPLAY_MOST_CHARACTERS
-from console.call_display import MOST_HIDDEN, call_status, draw_call, whole_change, whole_text
-from console.call_display import MOST_LINES as CALL_DISPLAY_MOST_LINES
-from console.call_display import question_of as call_display_question_of
 from console.chain_pages import ChainFile
 from console.changed_files import MOST_DRAWN, MOST_LISTED
+from console.changes.calls import MOST_CHARACTERS as CALL_DISPLAY_MOST_CHARACTERS
+from console.changes.calls import MOST_HIDDEN, call_status, draw_call, whole_change, whole_text
+from console.changes.calls import MOST_LINES as CALL_DISPLAY_MOST_LINES
+from console.changes.calls import question_of as call_display_question_of
 from console.chat_commands import handle_message
 from console.check_display import check_from, typed_fields
 from console.conversation_state import read_state as conversation_state_read_state

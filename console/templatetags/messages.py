@@ -12,8 +12,8 @@ from django.utils.translation import gettext
 from agents.models import Message, ToolCall
 from console.alternatives import needs
 from console.attachments import Tray, in_words
-from console.call_display import CallDrawing, call_status, draw_call, question_of, result_of
 from console.call_images import images_of
+from console.changes.calls import CallDrawing, call_status, draw_call, question_of, result_of
 from console.components import component
 from console.conversation_state import ConversationState
 from console.file_diffs import diff_of

@@ -19,7 +19,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 from agents.changes.preview import PendingChange, pending_change
 from agents.hidden_characters import count_hidden
 from agents.models import ToolCall
-from console.changed_lines import Line, changed_lines, near_changes, without_windows_ends
+from console.changes.lines import Line, changed_lines, near_changes, without_windows_ends
 from console.components import component
 from console.language import cached, grouped
 from console.visible_text import visible_code
