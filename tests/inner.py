@@ -258,7 +258,6 @@ from console.api.plan_shapes import PlanShape, SubtaskShape
 from console.api.shapes import Body
 from console.api.urls import api
 from console.api.versions import RowShape
-from console.attachments import in_words
 from console.auth import browsers, people
 from console.auth.signin import BACKEND, SPENT, signin_path
 from console.auth.tokens import bearer_of, create_token, revoke_token
@@ -266,16 +265,16 @@ from console.auth.tokens import digest_of as tokens_digest_of
 from console.auth.users import LONGEST, OWNER, known_username, local_owner, new_username
 from console.chain_pages import ChainFile
 from console.changed_files import MOST_DRAWN, MOST_LISTED
-from console.changes.calls import MOST_CHARACTERS as CALL_DISPLAY_MOST_CHARACTERS
-from console.changes.calls import MOST_HIDDEN, call_status, draw_call, whole_change, whole_text
-from console.changes.calls import MOST_LINES as CALL_DISPLAY_MOST_LINES
+from console.changes.calls import call_status, diff_of, draw_call, whole_change
 from console.changes.calls import question_of as call_display_question_of
+from console.changes.lines import HEAD, LONG, MOST_HIDDEN, diff_of_files, text_lines
+from console.changes.lines import MOST_CHARACTERS as CALL_DISPLAY_MOST_CHARACTERS
+from console.changes.lines import MOST_LINES as CALL_DISPLAY_MOST_LINES
 from console.chat_commands import handle_message
 from console.check_display import check_from, typed_fields
 from console.conversation_state import read_state as conversation_state_read_state
 from console.downloads import Pieces, file_response, pdf_response, zip_response
 from console.env import ProviderKey
-from console.file_diffs import HEAD, LONG, diff_of, readable_size
 from console.fragments import changes as fragments_changes
 from console.fragments import drawer, earlier, streamed
 from console.fragments import read_state as fragments_read_state
@@ -284,7 +283,7 @@ from console.home import keep_address, make_ready, one_migration_at_a_time, warn
 from console.htmx import headers_of
 from console.integration_schemas import shape
 from console.keys import PLACES
-from console.language import CHAINS, SAMPLE_NAME, agent_name, cached, drawn_in
+from console.language import CHAINS, SAMPLE_NAME, agent_name, cached, drawn_in, format_size
 from console.language import SAMPLE as SHIPPED_SAMPLE
 from console.line_faults import MOST_FAULTS, of_chain
 from console.live import consumers, sessions
