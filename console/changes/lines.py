@@ -187,16 +187,13 @@ def first_blocks(blocks: Sequence[Block]) -> Iterator[Block]:
             lines -= not block.is_folded
             if lines < 0 or characters <= 0:
                 break
-            is_part = len(line.text) > characters
-            fitting.append(
-                replace(line, text=line.text[:characters], of=0, runs=()) if is_part else line
-            )
+            part = line.text[:characters]
+            fitting.append(line if part == line.text else replace(line, text=part, of=0, runs=()))
             characters -= len(line.text)
-        if len(fitting) == len(block.lines):
-            yield block if characters >= 0 else Block(fitting, block.is_folded)
-        else:
-            if fitting and not block.is_folded:
-                yield Block(fitting)
+        is_whole = len(fitting) == len(block.lines)
+        if is_whole or (fitting and not block.is_folded):
+            yield Block(fitting, block.is_folded)
+        if not is_whole:
             return
 
 
@@ -261,9 +258,9 @@ def without_windows_ends(old: list[str], new: list[str]) -> tuple[list[str], lis
     if min(len(old), len(new)) < 2 or not all(line.endswith("\r") for line in ended):
         return old, new
     # Cut out of a file, the last line of each has its carriage return and not what follows.
-    are_cut = all(lines[-1].endswith(("\r", NO_END)) for lines in (old, new))
+    last = "\r" if all(lines[-1].endswith(("\r", NO_END)) for lines in (old, new)) else ""
     before, after = (
-        [line.removesuffix("\r") for line in lines[:-1]] + [lines[-1].removesuffix("\r" * are_cut)]
+        [*(line.removesuffix("\r") for line in lines[:-1]), lines[-1].removesuffix(last)]
         for lines in (old, new)
     )
     return before, after
