@@ -113,6 +113,11 @@ def test_line_ends_are_not_drawn_where_all_are_of_the_windows_way():
     assert "U+000D" in str(rows(mixed))
 
 
+def test_line_ends_of_windows_are_no_hidden_characters():
+    text = "line\r\n" * 3_000
+    assert changed(f"{text}a\r", f"{text}b\r").signs == "+1 −1"
+
+
 @pytest.mark.parametrize(
     ("left_out", "is_new", "words"),
     [
