@@ -26,7 +26,7 @@ from agents.tools.base import BETWEEN, RUN_AGENT, SEARCH_TOOLS, Tool
 from agents.tools.integrations.actions import TAKEN, list_sources
 from agents.tools.integrations.tools import allowed_tools
 from agents.tools.permissions import NEVER_OFF, grant_of, is_off
-from console.call_display import CallDrawing, draw_call
+from console.changes.calls import CallDrawing, draw_call
 from console.language import grouped, shown_name
 
 # Shell and network are off until somebody grants them; writing asks.

@@ -14,9 +14,8 @@ from django.db.models import QuerySet
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
-from django.utils.formats import number_format
 from django.utils.http import content_disposition_header
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from agents.engine.images import MOST_IMAGES
 from agents.errors import Invalid, NotFound, Refused
@@ -30,6 +29,7 @@ from agents.workspace.attachments import PLAIN, Files, cannot_be_shown
 from agents.workspace.files import AgentFiles
 from console.call_images import HEADERS, not_shown
 from console.conversation_state import ConversationState
+from console.language import format_size
 from console.model_choices import seeing_model, sees_images
 
 PIECE = 64 * 1024
@@ -62,7 +62,7 @@ class ShownFile:
 
     @property
     def words(self) -> str:
-        return in_words(self.size)
+        return format_size(self.size)
 
 
 def shown(file: Attachment, *, is_gone: bool = False) -> ShownFile:
@@ -91,15 +91,6 @@ def workspace_or_none(conversation: Conversation) -> Workspace | None:
         return AgentFiles.of(conversation)
     except Refused:
         return None
-
-
-def in_words(size: int) -> str:
-    """38 kB, 12.4 MB."""
-    if size < 1_000:
-        return ngettext("{n} byte", "{n} bytes", size).format(n=size)
-    if size < 999_500:
-        return gettext("{n} kB").format(n=round(size / 1_000))
-    return gettext("{n} MB").format(n=number_format(f"{size / 1_000_000:.1f}".removesuffix(".0")))
 
 
 @dataclass(frozen=True)

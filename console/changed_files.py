@@ -19,26 +19,17 @@ from agents.changes.compare import Change, Version, text_of
 from agents.changes.store import Store, StoreBroken
 from agents.changes.unified import mode_of
 from agents.errors import NotFound
-from agents.hidden_characters import count_hidden
 from agents.models import Conversation, ToolCall, Turn
-from agents.tools.file_changes import lines_of
 from agents.tools.images import NotShown, image_of
-from console.file_diffs import (
-    MOST_HIDDEN,
-    FileDiff,
-    change_signs,
-    drawn_change,
-    readable_size,
-    shortened,
-)
+from console.changes.lines import Diff, change_signs, diff_of_files
 from console.form_parsing import number
+from console.language import format_size
 from plans.changes import Changes, changes_named, changes_of_turn
 from plans.models import Plan
 from plans.undone import TakenBack, UndoHistory
 
 MOST_DRAWN = 20  # files of which the page has the diffs; of more, each is fetched
 MOST_LISTED = 100  # files on one page
-LONGEST = 1_000_000  # characters of both sides that are compared
 LONGEST_COMMAND = 80  # characters of one that is named
 Side = Literal["old", "new"]
 
@@ -133,7 +124,7 @@ class ChangedFile:
     id: str
     change: Change
     address: str
-    diff: FileDiff | None = None
+    diff: Diff | None = None
     images: dict[Side, str] = field(default_factory=dict)
     download: str = ""
     is_drawn: bool = True
@@ -181,12 +172,12 @@ class ChangedFile:
         old, new = self.change.old, self.change.new
         if old and new:
             words = gettext("Binary file, {now}, was {was}")
-            return words.format(now=readable_size(new.size), was=readable_size(old.size))
+            return words.format(now=format_size(new.size), was=format_size(old.size))
         words = (
             gettext("Binary file, {size}, new") if new else gettext("Binary file, {size}, removed")
         )
         side = new or old
-        return words.format(size=readable_size(side.size)) if side else ""
+        return words.format(size=format_size(side.size)) if side else ""
 
     @property
     def why(self) -> str:
@@ -315,7 +306,8 @@ def drawn_file(
             images["new"] = subject.address("changed-blob", **named, side="new")
     diff = None
     if with_diff and change.kind != "not_recorded" and not change.is_binary:
-        diff = diff_of(store, change, is_whole=is_whole)
+        diff = diff_of(store, change)
+        diff = diff if is_whole else diff.shortened()
     side = "new" if change.new else "old"
     download = subject.address("changed-blob", **named, side=side, save=1)
     link = link_words(store, change) if with_diff else ""
@@ -346,28 +338,16 @@ def is_image(store: Store, version: Version) -> bool:
     return True
 
 
-def diff_of(store: Store, change: Change, *, is_whole: bool = False) -> FileDiff:
+def diff_of(store: Store, change: Change) -> Diff:
     try:
-        texts = [link_or_text(store, side) for side in (change.old, change.new)]
+        old, new = (link_or_text(store, side) for side in (change.old, change.new))
     except StoreBroken:
-        return FileDiff(note=gettext("What it held is not kept any more."))
-    old, new = (text or "" for text in texts)
-    if len(old) + len(new) > LONGEST:
-        return FileDiff(
-            note=gettext("Too long to be shown line by line here; the patch has it, up to 20 MB.")
-        )
-    if count_hidden(old) + count_hidden(new) > MOST_HIDDEN:
-        return FileDiff(
-            note=gettext("It holds too many hidden characters to be shown line by line.")
-        )
-    before, after = lines_of(old, new)
-    diff = drawn_change("\n".join(before), "\n".join(after), 1)
-    if not diff.blocks:
-        same = (
-            gettext("The same lines.") if change.old and change.new else gettext("An empty file.")
-        )
-        return FileDiff(note=same)
-    return diff if is_whole else shortened(diff)
+        return Diff(note=gettext("What it held is not kept any more."))
+    if old is None or new is None:
+        return Diff(note=gettext("A binary file: it cannot be shown line by line."))
+    is_edited = change.old and change.new
+    same = gettext("The same lines.") if is_edited else gettext("An empty file.")
+    return diff_of_files(old, new, same)
 
 
 def link_or_text(store: Store, side: Version | None) -> str | None:

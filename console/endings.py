@@ -15,7 +15,7 @@ from agents.models import FileChange, Message, ToolCall
 from agents.sentences import listed
 from agents.statements import prepared
 from agents.timestamps import timestamp
-from console.file_diffs import change_signs, drawn_change
+from console.changes.lines import change_signs, diff_of_pieces
 from console.status_labels import Snapshot, stopped_by
 from plans.actions.endings import STOPPED
 from plans.progress import checked_words
@@ -223,7 +223,7 @@ def count_lines(files: list[ChangedFile]) -> None:
         own = [known[call] for call in file.calls if call in known]
         if len(own) < len(file.calls) or any(change.left_out for change in own):
             continue
-        diffs = [drawn_change(change.old, change.new, change.line) for change in own]
+        diffs = [diff_of_pieces(change.old, change.new, change.line) for change in own]
         file.signs = change_signs(sum(d.added for d in diffs), sum(d.removed for d in diffs))
 
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.models import Message, ToolCall
 from agents.sentences import beside, listed
-from console.call_display import question_of
+from console.changes.calls import question_of
 from console.check_display import check_not_run
 from console.conversation_state import ConversationState, read_state
 from console.exceeded_limits import ExceededLimit, used_up

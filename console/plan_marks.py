@@ -12,12 +12,12 @@ from pathlib import Path
 from django.utils.translation import gettext
 
 from agents.changes.compare import Change
-from agents.tools.paths import path_bytes
-from agents.changes.store import Store, StoreBroken
-from agents.changes.unified import sided
+from agents.changes.store import Store
 from agents.models import Conversation
+from agents.tools.paths import path_bytes
 from agents.workspace.files import AgentFiles
-from console.file_diffs import FileDiff, drawn_change
+from console.changed_files import diff_of
+from console.changes.lines import Diff
 from plans.changes import (
     Changes,
     changes_of_plan,
@@ -28,7 +28,7 @@ from plans.models import Attempt, Plan, Subtask
 from plans.queries import active_plan
 from plans.undone import UndoHistory
 
-MOST_COMPARED = 200_000  # characters of either side
+MOST_DRAWN = 400_000  # characters
 SHAPES = {"added": "added", "modified": "edited", "renamed": "edited", "deleted": "removed"}
 
 
@@ -99,20 +99,13 @@ class Marks:
                     return LastChange(attempt.subtask, change)
         return None
 
-    def diff(self, path: str) -> FileDiff:
+    def diff(self, path: str) -> Diff:
         """What the plan changed in the file, line by line."""
-        change = self.by_path[path]
-        try:
-            with Store.of(Path(self.changes.root)) as store:
-                old, new = sided(store, change.old), sided(store, change.new)
-        except StoreBroken:
-            return FileDiff(note=gettext("What it was before is not kept any more."))
-        if old is None or new is None:
-            return FileDiff(note=gettext("A binary file: it cannot be shown line by line."))
-        if max(len(old), len(new)) > MOST_COMPARED:
-            return FileDiff(note=gettext("It is too long to be compared here."))
-        diff = drawn_change(old.removesuffix("\n"), new.removesuffix("\n"), 1)
-        return diff if diff.blocks else FileDiff(note=gettext("No line of it was changed."))
+        with Store.of(Path(self.changes.root)) as store:
+            diff = diff_of(store, self.by_path[path])
+        if sum(len(line.text) for line in diff.rows) > MOST_DRAWN:
+            return Diff(note=gettext("It is too long to be compared here."))
+        return diff
 
 
 def marks_of(conversation: Conversation, files: AgentFiles) -> Marks:

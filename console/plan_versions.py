@@ -12,7 +12,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.actors import AGENT, actor_of
 from agents.statements import prepared
-from agents.text_diff import Op, TextRun, replace, words
+from agents.text.diff import Op, TextRun, replace, words
 from console.language import grouped
 from console.status_labels import name_for
 from plans.comments import answered_between

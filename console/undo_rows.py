@@ -11,7 +11,7 @@ from agents.changes.undo import Preview
 from agents.changes.undo_steps import Row
 from agents.models import Recording
 from console.changed_files import Subject, in_order, page_of
-from console.file_diffs import readable_size
+from console.language import format_size
 
 WHY_LOST = {
     "not_recorded": gettext_lazy("stays as it is: it was not recorded"),
@@ -41,7 +41,7 @@ class UndoRow:
             return str(WHY_LOST.get(self.row.why, gettext("stays: what it was is not kept")))
         if to is not None and self.row.now is not None and to.oid == self.row.now.oid:
             return gettext("permissions go back")
-        return gettext("goes back, {size}").format(size=readable_size(to.size if to else 0))
+        return gettext("goes back, {size}").format(size=format_size(to.size if to else 0))
 
     @property
     def icon(self) -> str:

@@ -16,9 +16,10 @@ from agents.hidden_characters import count_hidden
 from agents.tools.base import ToolFailed
 from agents.tools.images import NotShown, image_of
 from agents.workspace.files import AgentFiles, Item, refusals
-from console.attachments import LARGEST_PICTURE, in_words
+from console.attachments import LARGEST_PICTURE
+from console.changes.lines import Diff
 from console.downloads import PDF_SIGN
-from console.file_diffs import FileDiff
+from console.language import format_size
 from console.markdown import coloured, render
 from console.plan_marks import LastChange, Marks
 from console.visible_text import visible_code, visible_plain
@@ -171,7 +172,7 @@ class OpenFile:
     note: str = ""
     width: int = 0
     height: int = 0
-    diff: FileDiff | None = None
+    diff: Diff | None = None
     last: LastChange | None = None
     is_gone: bool = False
 
@@ -249,7 +250,7 @@ def whole_file(files: AgentFiles, path: str, conversation: int, *, as_source: bo
     with refusals(path):
         content = files.read(path, LARGEST_TEXT)
     if b"\0" in content:
-        note = gettext("A binary file, {size}: it cannot be shown.").format(size=in_words(size))
+        note = gettext("A binary file, {size}: it cannot be shown.").format(size=format_size(size))
         return OpenFile(path, size, stamp, note=note)
     text = content.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
     if not text:
@@ -264,7 +265,7 @@ def whole_file(files: AgentFiles, path: str, conversation: int, *, as_source: bo
 
 
 def too_large(size: int) -> str:
-    return gettext("Too large to show ({size}).").format(size=in_words(size))
+    return gettext("Too large to show ({size}).").format(size=format_size(size))
 
 
 def picture(files: AgentFiles, path: str, conversation: int, file: OpenFile) -> OpenFile:

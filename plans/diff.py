@@ -12,7 +12,7 @@ from typing import Any
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.sentences import commas
-from agents.text_diff import TextRun, diff_words, longest_increasing, replace
+from agents.text.diff import TextRun, diff_words, longest_increasing, replace
 from plans.check_text import CheckJson, wording
 from plans.models import SUBTASK_TEXT, PlanText
 

@@ -50,7 +50,7 @@ from agents.changes.authorship import TICK as AUTHORSHIP_TICK
 from agents.changes.authorship import Edits, Evidence, Origin, Writes
 from agents.changes.compaction import MOST_PACKS, gather_small, keep_only
 from agents.changes.compare import Change as ChangesChange
-from agents.changes.compare import Version, changes_between, lines_between, read_changes
+from agents.changes.compare import Version, changes_between, read_changes
 from agents.changes.history import composed
 from agents.changes.ignore import NO_RULES
 from agents.changes.recording import record_all_ended
@@ -172,7 +172,7 @@ from agents.telemetry import hooks, log_context, redaction
 from agents.telemetry import metrics as telemetry_metrics
 from agents.telemetry import tracing as telemetry_tracing
 from agents.telemetry.redaction import redact_log
-from agents.text_diff import Op, diff_words, longest_increasing, words
+from agents.text.diff import Alignment, Op, diff_words, file_lines, longest_increasing, words
 from agents.timestamps import timestamp
 from agents.tools import fetch as tools_fetch
 from agents.tools import permissions, progress
@@ -259,24 +259,23 @@ from console.api.plan_shapes import PlanShape, SubtaskShape
 from console.api.shapes import Body
 from console.api.urls import api
 from console.api.versions import RowShape
-from console.attachments import in_words
 from console.auth import browsers, people
 from console.auth.signin import BACKEND, SPENT, signin_path
 from console.auth.tokens import bearer_of, create_token, revoke_token
 from console.auth.tokens import digest_of as tokens_digest_of
 from console.auth.users import LONGEST, OWNER, known_username, local_owner, new_username
-from console.call_display import MOST_CHARACTERS as CALL_DISPLAY_MOST_CHARACTERS
-from console.call_display import MOST_HIDDEN, call_status, draw_call, whole_change, whole_text
-from console.call_display import MOST_LINES as CALL_DISPLAY_MOST_LINES
-from console.call_display import question_of as call_display_question_of
 from console.chain_pages import ChainFile
 from console.changed_files import MOST_DRAWN, MOST_LISTED
+from console.changes.calls import call_status, diff_of, draw_call, whole_change
+from console.changes.calls import question_of as call_display_question_of
+from console.changes.lines import HEAD, LONG, MOST_HIDDEN, diff_of_files, text_lines
+from console.changes.lines import MOST_CHARACTERS as CALL_DISPLAY_MOST_CHARACTERS
+from console.changes.lines import MOST_LINES as CALL_DISPLAY_MOST_LINES
 from console.chat_commands import handle_message
 from console.check_display import check_from, typed_fields
 from console.conversation_state import read_state as conversation_state_read_state
 from console.downloads import Pieces, file_response, pdf_response, zip_response
 from console.env import ProviderKey
-from console.file_diffs import HEAD, LONG, diff_of, readable_size
 from console.fragments import changes as fragments_changes
 from console.fragments import drawer, earlier, streamed
 from console.fragments import read_state as fragments_read_state
@@ -285,7 +284,7 @@ from console.home import keep_address, make_ready, one_migration_at_a_time, warn
 from console.htmx import headers_of
 from console.integration_schemas import shape
 from console.keys import PLACES
-from console.language import CHAINS, SAMPLE_NAME, agent_name, cached, drawn_in
+from console.language import CHAINS, SAMPLE_NAME, agent_name, cached, drawn_in, format_size
 from console.language import SAMPLE as SHIPPED_SAMPLE
 from console.line_faults import MOST_FAULTS, of_chain
 from console.live import consumers, sessions

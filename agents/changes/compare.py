@@ -14,7 +14,7 @@ from agents.changes.authorship import Evidence, Origin
 from agents.changes.ignore import NO_RULES, RULES, Rules
 from agents.changes.scan import Skipped, Snapshot
 from agents.changes.store import Entry, Oid, Store, StoreBroken
-from agents.text_diff import aligned
+from agents.text.diff import Alignment, file_lines, text_of_file
 from agents.tools.paths import path_text
 
 Kind = Literal["added", "modified", "deleted", "renamed", "not_recorded"]
@@ -25,7 +25,6 @@ MOST_COMPARED = 60  # files on either side that are compared for a rename
 LARGEST_COMPARED = 200_000  # bytes of such a file
 MOST_PAIRED = 200_000_000  # bytes of all pairs that are compared
 LEAST_SHARED = 0.6  # of the lines of a file that was renamed and edited
-NO_END = "\n\\ No newline at end of file"  # behind a line in a diff
 
 
 @dataclass(frozen=True)
@@ -300,33 +299,13 @@ def counted(store: Store, changes: list[Change]) -> Iterator[Change]:
         if lines_left < 0:
             yield each
         else:
-            added, removed = lines_between(before, after)
+            added, removed = Alignment(file_lines(before), file_lines(after)).counts
             yield replace(each, added=added, removed=removed)
 
 
 def text_of(store: Store, side: Version | None) -> str | None:
     """What a side says; None where it is no text. A file that is not there says nothing."""
-    content = store.read(side.entry.oid) if side else b""
-    if b"\0" in content:
-        return None
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-def file_lines(text: str) -> list[str]:
-    """Without their ends, as git tells them apart: a last one that has none is marked, since it is
-    another than the same with an end."""
-    *lines, rest = text.split("\n")
-    return [*lines, rest + NO_END] if rest else lines
-
-
-def lines_between(before: str, after: str) -> tuple[int, int]:
-    """How many lines were added and removed."""
-    old, new = file_lines(before), file_lines(after)
-    kept = len(aligned(old, new)) if old and new else 0
-    return len(new) - kept, len(old) - kept
+    return text_of_file(store.read(side.entry.oid)) if side else ""
 
 
 # As they are kept

@@ -5,52 +5,54 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from agents.changes.compare import Change, Version, file_lines, text_of
+from agents.changes.compare import Change, Version, text_of
 from agents.changes.store import Store, StoreBroken
-from agents.text_diff import aligned
+from agents.text.diff import Alignment, file_lines
 from agents.tools.paths import path_bytes
 
 CONTEXT = 3  # lines around a change
 LONGEST = 60_000  # characters of one file's diff
 MOST_READ = 40_000_000  # bytes of both sides that are compared for one text
-NOTHING = "/dev/null"
-# What stands in the place of hunks where there are none.
-BINARY, NOT_RECORDED, NOT_KEPT = "Binary files", "Not recorded", "What it held is not kept any more"
-NO_HUNKS = (BINARY, NOT_RECORDED, NOT_KEPT)
 
 
 def diff_text(store: Store, changes: Iterable[Change], longest: int) -> str:
     """All of them, one after the other; of what does not fit only the names."""
-    parts, left, named, work = [], longest, [], MOST_READ
-    for change in changes:
-        work -= sum(side.size for side in (change.old, change.new) if side)
-        text = file_diff(store, change) if work > 0 and left > 0 else None
-        if text is None or len(text) > min(left, max(LONGEST, longest // 2)):
-            named.append(f"{change.path}: {in_words(change)}")
-            continue
-        parts.append(text)
-        left -= len(text)
-    if named:
-        parts.append("\n".join(["Left out here, for their length:", *named]) + "\n")
-    return "".join(parts)
+    parts, named = [], []
+    for change, text, _ in fitting(store, changes, longest, max(LONGEST, longest // 2)):
+        if text:
+            parts.append(text)
+        else:
+            named.append(f"{change.path}: {in_words(change)}\n")
+    return "".join([*parts, *(["Left out here, for their length:\n", *named] if named else [])])
 
 
 def patch_text(store: Store, changes: Iterable[Change], longest: int) -> str:
     """All of them as `git apply` takes them. What it could not apply, or what does not fit, is
     named in lines before the first, which git passes over."""
-    parts, left, named, work = [], longest, [], MOST_READ
+    parts, named = [], []
+    for change, text, is_whole in fitting(store, changes, longest, longest):
+        if is_whole:
+            parts.append(text)
+        else:
+            why = "not in this patch" if text else "left out for its length"
+            named.append(f"# {change.path}: {in_words(change)}, {why}\n")
+    return "".join([*named, *parts])
+
+
+def fitting(
+    store: Store, changes: Iterable[Change], longest: int, most: int
+) -> Iterator[tuple[Change, str, bool]]:
+    """Each with its diff, which has at most `most` characters; nothing once all have `longest`."""
+    left, work = longest, MOST_READ
     for change in changes:
         work -= sum(side.size for side in (change.old, change.new) if side)
-        text = file_diff(store, change) if work > 0 and left > 0 else None
-        if text is None or len(text) > left:
-            named.append(f"# {change.path}: {in_words(change)}, left out for its length")
-        elif text.splitlines()[-1].startswith(NO_HUNKS):
-            named.append(f"# {change.path}: {in_words(change)}, not in this patch")
-        else:
-            parts.append(text)
-            left -= len(text)
-    return "".join([*(f"{line}\n" for line in named), *parts])
+        text, is_whole = file_diff(store, change) if work > 0 and left > 0 else ("", False)
+        if len(text) > min(left, most):
+            text, is_whole = "", False
+        left -= len(text)
+        yield change, text, is_whole
 
 
 def in_words(change: Change) -> str:
@@ -67,26 +69,37 @@ def in_words(change: Change) -> str:
     return ", ".join([what, *binary, " ".join(lines)]).rstrip(", ")
 
 
-def file_diff(store: Store, change: Change) -> str:
-    """One file's; what is no text, or cannot be read any more, is said in one line."""
-    was = quoted(change.was or change.path)
-    now = quoted(change.path)
-    head = [f"diff --git a/{was} b/{now}", *header(change)]
+def file_diff(store: Store, change: Change) -> tuple[str, bool]:
+    """One file's, and whether git can apply it: what is no text, or cannot be read any more, is
+    said in one line. What became a link, or was one, is a file that went and one that came."""
+    if change.old and change.new and change.old.is_link != change.new.is_link:
+        gone = replace(change, path=change.was or change.path, was="", kind="deleted", new=None)
+        came = replace(change, was="", kind="added", old=None)
+        texts, are_whole = zip(*(file_diff(store, each) for each in (gone, came)), strict=True)
+        return "".join(texts), all(are_whole)
+    was, now = quoted(change.was or change.path, "a/"), quoted(change.path, "b/")
+    body, is_whole = lines_of(store, change, was, now)
+    return "\n".join([f"diff --git {was} {now}", *header(change), *body, ""]), is_whole
+
+
+def lines_of(store: Store, change: Change, was: str, now: str) -> tuple[list[str], bool]:
     if change.kind == "not_recorded":
-        return "\n".join([*head, f"{NOT_RECORDED}: {change.why}", ""])
+        return [f"Not recorded: {change.why}"], False
     try:
         before, after = (sided(store, side) for side in (change.old, change.new))
     except StoreBroken:
-        return "\n".join([*head, f"{NOT_KEPT}.", ""])
+        return ["What it held is not kept any more."], False
     if change.old and change.new and change.old.oid == change.new.oid:
-        return "\n".join([*head, ""])
+        return [], True
     if before is None or after is None:
-        return "\n".join([*head, f"{BINARY} a/{was} and b/{now} differ", ""])
+        return [f"Binary files {was} and {now} differ"], False
     body = list(hunks(before, after))
     if body:
-        head += [f"--- {f'a/{was}' if change.old else NOTHING}"]
-        head += [f"+++ {f'b/{now}' if change.new else NOTHING}"]
-    return "\n".join([*head, *body, ""])
+        body[:0] = [
+            f"--- {was if change.old else '/dev/null'}",
+            f"+++ {now if change.new else '/dev/null'}",
+        ]
+    return body, True
 
 
 def header(change: Change) -> Iterator[str]:
@@ -110,19 +123,17 @@ def mode_of(side: Version) -> str:
     return "100755" if side.mode & stat.S_IXUSR else "100644"
 
 
-def quoted(path: str) -> str:
+def quoted(path: str, prefix: str = "") -> str:
     """As git writes names in a diff."""
     raw = path_bytes(path)
-    if all(32 <= sign < 127 and sign not in b'"\\' for sign in raw):
-        return raw.decode()
     try:
         text = raw.decode()
     except UnicodeDecodeError:
         text = ""
     if text.isprintable() and text and not set(text) & {'"', "\\"}:
-        return text
+        return prefix + text
     signs = (chr(s) if 32 <= s < 127 and s not in b'"\\' else f"\\{s:03o}" for s in raw)
-    return f'"{"".join(signs)}"'
+    return f'"{prefix}{"".join(signs)}"'
 
 
 def sided(store: Store, side: Version | None) -> str | None:
@@ -133,47 +144,15 @@ def sided(store: Store, side: Version | None) -> str | None:
 
 def hunks(before: str, after: str) -> Iterator[str]:
     """The lines of all hunks, each behind its head."""
-    if before == after:
-        return
     old, new = file_lines(before), file_lines(after)
-    pairs = [*aligned(old, new), (len(old), len(new))]
-    i = j = 0
-    changed = []  # places: from, until, in both
-    for at, to in pairs:
-        if at > i or to > j:
-            changed.append((i, at, j, to))
-        i, j = at + 1, to + 1
-    for group in grouped(changed):
-        yield from hunk(old, new, group)
-
-
-Span = tuple[int, int, int, int]
-
-
-def grouped(spans: list[Span]) -> Iterator[list[Span]]:
-    """Changes that share the lines around them stand in one hunk."""
-    group: list[Span] = []
-    for span in spans:
-        if group and span[0] - group[-1][1] > 2 * CONTEXT:
-            yield group
-            group = []
-        group.append(span)
-    if group:
-        yield group
-
-
-def hunk(old: list[str], new: list[str], group: list[Span]) -> Iterator[str]:
-    begin = max(group[0][0] - CONTEXT, 0)
-    end = min(group[-1][1] + CONTEXT, len(old))
-    first_new = group[0][2] - (group[0][0] - begin)
-    last_new = group[-1][3] + (end - group[-1][1])
-    sides = (begin, end - begin), (first_new, last_new - first_new)
-    one, other = (f"{start + bool(count)},{count}" for start, count in sides)
-    yield f"@@ -{one} +{other} @@"
-    at = begin
-    for i, until, j, to in group:
-        yield from (f" {line}" for line in old[at:i])
-        yield from (f"-{line}" for line in old[i:until])
-        yield from (f"+{line}" for line in new[j:to])
-        at = until
-    yield from (f" {line}" for line in old[at:end])
+    for group in Alignment(old, new).get_grouped_opcodes(CONTEXT):
+        (_, begin, _, new_begin, _), (_, _, end, _, new_end) = group[0], group[-1]
+        sides = (begin, end - begin), (new_begin, new_end - new_begin)
+        one, other = (f"{start + bool(count)},{count}" for start, count in sides)
+        yield f"@@ -{one} +{other} @@"
+        for tag, i, until, j, to in group:
+            if tag == "equal":
+                yield from (f" {line}" for line in old[i:until])
+            else:
+                yield from (f"-{line}" for line in old[i:until])
+                yield from (f"+{line}" for line in new[j:to])

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from itertools import takewhile
+
+from agents.text.diff import text_of_file, trim
 
 CONTEXT = 3  # lines that stay, before and after those that differ
 MOST_KEPT = 100_000  # characters of either side
@@ -38,11 +39,8 @@ class FileChange:
 def change_of(old: bytes | None, new: bytes) -> FileChange:
     """What differs between two contents of a file; None is that of a file that is not there."""
     old_size, new_size = len(old or b""), len(new)
-    if b"\0" in new or b"\0" in (old or b""):
-        return FileChange(old is None, 1, "", "", "binary", old_size, new_size)
-    try:
-        before, after = (old or b"").decode(), new.decode()
-    except UnicodeDecodeError:
+    before, after = text_of_file(old or b""), text_of_file(new)
+    if before is None or after is None:
         return FileChange(old is None, 1, "", "", "binary", old_size, new_size)
     line, before, after = differing(*lines_of(before, after))
     if max(len(before), len(after)) > MOST_KEPT:
@@ -59,15 +57,12 @@ def lines_of(*texts: str) -> list[list[str]]:
 
 def differing(old: list[str], new: list[str]) -> tuple[int, str, str]:
     """Where the lines that differ begin, from 1, and both sides of them."""
-    pairs = zip(old, new, strict=False)
-    head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    ends = zip(reversed(old[head:]), reversed(new[head:]), strict=False)
-    tail = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], ends))
-    if head == len(old) == len(new):
+    if old == new:
         return 1, "", ""
-    first, left = max(head - CONTEXT, 0), max(tail - CONTEXT, 0)
-    old, new = old[first : len(old) - left], new[first : len(new) - left]
-    return first + 1, "\n".join(old), "\n".join(new)
+    (start, _), (old_end, new_end) = trim(old, new, (0, 0), (len(old), len(new)), [])
+    first = max(start - CONTEXT, 0)
+    before, after = old[first : old_end + CONTEXT], new[first : new_end + CONTEXT]
+    return first + 1, "\n".join(before), "\n".join(after)
 
 
 Keep = Callable[[FileChange], None]

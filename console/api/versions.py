@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 from agents.errors import NotFound
 from agents.events import MOST_READ, document_of
 from agents.models import Event
-from agents.text_diff import Op, TextRun
+from agents.text.diff import Op, TextRun
 from console.api.auth import person, plan_of
 from console.api.fields import AsWritten
 from console.api.plan_shapes import AttemptShape, PlanShape, VersionShape, VersionTextShape

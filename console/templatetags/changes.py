@@ -10,13 +10,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
 from console.changed_files import Group, Subject
+from console.changes.lines import change_signs
 from console.components import component
-from console.file_diffs import change_signs, readable_size
 from console.language import grouped
 from console.templatetags.languages import plural
 
 register = template.Library()
-register.filter(readable_size)
 register.filter(grouped)
 Summary = dict[str, object]
 

@@ -19,7 +19,7 @@ from agents.engine import usage
 from agents.models import Turn
 from console import markdown, visible_text
 from console.components import component
-from console.language import shown_name
+from console.language import format_size, shown_name
 from console.snippets import Piece
 from console.status_labels import name_of_model
 
@@ -34,6 +34,7 @@ FORMS = {
 register = template.Library()
 register.filter("prose", markdown.render)
 register.filter("blocks", markdown.blocks_of)
+register.filter(format_size)
 # Text that is decided about: characters nobody can see are drawn as boxes. In a command or code
 # every odd space counts too; an attribute holds no boxes.
 register.filter("visible", visible_text.visible)

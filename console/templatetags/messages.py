@@ -11,12 +11,18 @@ from django.utils.translation import gettext
 
 from agents.models import Message, ToolCall
 from console.alternatives import needs
-from console.attachments import Tray, in_words
-from console.call_display import CallDrawing, call_status, draw_call, question_of, result_of
+from console.attachments import Tray
 from console.call_images import images_of
+from console.changes.calls import (
+    CallDrawing,
+    call_status,
+    diff_of,
+    draw_call,
+    question_of,
+    result_of,
+)
 from console.components import component
 from console.conversation_state import ConversationState
-from console.file_diffs import diff_of
 from console.finish_blocks import finish_blocks
 from console.language import agent_name
 from console.markdown import render
@@ -40,7 +46,6 @@ register = template.Library()
 register.filter("call_status", call_status)
 register.filter("calls", visible_calls)
 register.filter("images", images_of)
-register.filter("bytes_in_words", in_words)
 register.filter("diff", diff_of)
 register.filter("result", result_of)
 register.filter("question", question_of)

@@ -16,9 +16,8 @@ from agents.engine.subagents import show_call_again
 from agents.errors import NoModel, Refused
 from agents.models import Conversation, Lane, Message, ToolCall
 from console import alternatives, chat_commands
-from console.call_display import result_of
+from console.changes.calls import diff_of, result_of
 from console.components import partial
-from console.file_diffs import diff_of
 from console.form_parsing import expected, number, numbers
 from console.htmx import is_htmx, own_conversation, seen_by, verb
 from console.views.first_run import draw_notes

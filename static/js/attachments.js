@@ -10,7 +10,9 @@ const LARGEST = 20_000_000; // bytes
 const UNDO = 10_000; // ms
 const KILOBYTE = 1000;
 const MEGABYTE = 1_000_000;
+const GIGABYTE = 1_000_000_000;
 const ALMOST_A_MEGABYTE = 999_500; // from here on kB would be rounded to 1000
+const ALMOST_A_GIGABYTE = 999_950_000;
 
 const field = byId("files");
 /** What is on its way, in order: {file, tile, request, isTaken, isFailed, id, ending}. */
@@ -105,11 +107,12 @@ export function dropped({ dataTransfer }) {
 const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
 const rounded = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
 
-/** As console/attachments.py says it: 38 kB, 12.4 MB. */
+/** As format_size of console/language.py says it: 38 kB, 12.4 MB. */
 function inWords(size) {
   if (size < KILOBYTE) return ngettext("{n} byte", "{n} bytes", { n: size });
   if (size < ALMOST_A_MEGABYTE) return gettext("{size} kB", { size: whole.format(size / KILOBYTE) });
-  return gettext("{size} MB", { size: rounded.format(size / MEGABYTE) });
+  if (size < ALMOST_A_GIGABYTE) return gettext("{size} MB", { size: rounded.format(size / MEGABYTE) });
+  return gettext("{size} GB", { size: rounded.format(size / GIGABYTE) });
 }
 
 /** What has gone up of a file of this size, in the unit of the size. */

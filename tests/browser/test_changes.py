@@ -72,7 +72,7 @@ def test_changes_are_read_undone_and_brought_back(site, open_tab):
     expect(page.get_by_role("heading", name="By the agent, 4 files")).to_be_visible()
     expect(page.locator("ins", has_text="202 Accepted")).to_be_visible()
     expect(page.get_by_text("line 20 of the page").first).to_be_hidden()
-    page.get_by_text("Show 126 unchanged lines").first.click()
+    page.get_by_text("126 unchanged lines").first.click()
     expect(page.get_by_text("line 20 of the page").first).to_be_visible()
     for number in (1, 2):
         page.keyboard.press("Alt+ArrowDown")

@@ -10,7 +10,7 @@ from django.test import Client
 from agents.models import Attachment, Conversation, Message
 from tests.fake_model import say, silent
 from tests.images import png
-from tests.inner import Listing, ModelInfo, catalog, create_token, in_words, resolve
+from tests.inner import Listing, ModelInfo, catalog, create_token, format_size, resolve
 from tests.markup import html
 from tests.world import HTMX, conversation, drive, files_of, news, numbers, person, scripted
 
@@ -106,7 +106,7 @@ def test_a_file_over_the_limit_is_refused_before_it_is_read(chat):
 def test_a_file_over_the_limit_of_other_requests_is_taken(chat):
     made = attach(caller(), chat, "long.bin", b"x" * 5_000_000)
     assert made["size"] == 5_000_000
-    assert in_words(made["size"]) == "5 MB"
+    assert format_size(made["size"]) == "5 MB"
 
 
 def test_one_that_is_removed_is_gone_from_box_and_workspace(chat):

@@ -9,7 +9,7 @@ import pytest
 from agents.models import ToolCall
 from tests.inner import CALL_DISPLAY_MOST_CHARACTERS as MOST_CHARACTERS
 from tests.inner import CALL_DISPLAY_MOST_LINES as MOST_LINES
-from tests.inner import MOST_HIDDEN, call_status, draw_call, whole_change, whole_text
+from tests.inner import HEAD, MOST_HIDDEN, call_status, draw_call, text_lines, whole_change
 
 
 def text_of(drawing):
@@ -27,13 +27,13 @@ def numbered(count):
 
 @pytest.mark.parametrize("count", [1, 8, 11])
 def test_a_short_command_is_shown_whole(count):
-    drawing = whole_text(numbered(count))
+    drawing = text_lines(numbered(count))
     assert drawing.folded == 0
     assert [row.number for row in drawing.rows] == [str(n) for n in range(1, count + 1)]
 
 
 def test_of_a_long_one_the_first_8_and_the_last_3_lines_are_shown_at_first():
-    drawing = whole_text(numbered(414))
+    drawing = text_lines(numbered(414))
     assert (drawing.lines, drawing.folded) == (414, 403)
     assert [row.number for row in drawing.head] == [str(n) for n in range(1, 9)]
     assert [row.number for row in drawing.tail] == ["412", "413", "414"]
@@ -42,20 +42,20 @@ def test_of_a_long_one_the_first_8_and_the_last_3_lines_are_shown_at_first():
 
 @pytest.mark.parametrize("blank", ["", "   ", "\t"])
 def test_a_run_of_blank_lines_is_counted_and_hides_nothing(blank):
-    drawing = whole_text("ls\n" + f"{blank}\n" * 400 + "rm -rf ~")
+    drawing = text_lines("ls\n" + f"{blank}\n" * 400 + "rm -rf ~")
     assert [unescape(row.html) for row in drawing.rows] == ["ls", "400 blank lines", "rm -rf ~"]
     assert [row.number for row in drawing.rows] == ["1", "", "402"]
     assert (drawing.lines, drawing.folded) == (402, 0)
 
 
 def test_lines_that_only_look_blank_are_not_folded():
-    drawing = whole_text("ls\n" + "\u200b\n" * 5 + "rm -rf ~")
+    drawing = text_lines("ls\n" + "\u200b\n" * 5 + "rm -rf ~")
     assert drawing.hidden == 5
     assert text_of(drawing).count("U+200B") == 5
 
 
 def test_other_line_ends_do_not_begin_a_line():
-    drawing = whole_text("echo a\u2028rm -rf ~\rls\x0bid")
+    drawing = text_lines("echo a\u2028rm -rf ~\rls\x0bid")
     assert drawing.lines == 1
     assert drawing.hidden == 3
 
@@ -66,8 +66,8 @@ def test_other_line_ends_do_not_begin_a_line():
     ids=["lines", "characters", "hidden characters"],
 )
 def test_what_is_too_long_to_be_shown_is_not_called_whole(text):
-    drawing = whole_text(text)
-    assert not drawing.is_whole
+    drawing = text_lines(text)
+    assert drawing.cut
     assert len(text_of(drawing)) < 2 * MOST_CHARACTERS
     assert not draw_call(call(command=text)).is_whole
 
@@ -129,11 +129,11 @@ def test_a_new_file_is_all_added():
 def test_what_is_empty_is_drawn_as_such(empty, is_short):
     drawing = draw_call(empty, is_short=is_short).arguments[-1].drawing
     assert [(row.html, row.kind) for row in drawing.rows] == [("(empty)", "fold")]
-    assert drawing.is_whole
+    assert not drawing.cut
 
 
 def test_a_text_that_says_empty_is_a_line_like_any_other():
-    [row] = whole_text("(empty)").rows
+    [row] = text_lines("(empty)").rows
     assert (row.number, row.kind) == ("1", "")
 
 
@@ -145,13 +145,14 @@ def test_an_edit_without_its_texts_is_drawn_as_arguments():
 def test_a_change_keeps_three_lines_around_once_it_is_decided():
     old = [f"line {n}" for n in range(100)]
     new = [*old[:50], "changed", *old[51:]]
-    rows = list(whole_change("\n".join(old), "\n".join(new), is_short=True).rows)
+    change = whole_change("\n".join(old), "\n".join(new))
+    rows = change.counted().rows
     assert [row.html for row in rows if row.kind == "fold"] == [
         "47 unchanged lines",
         "46 unchanged lines",
     ]
     assert len(rows) == 2 + 3 + 2 + 3
-    assert len(list(whole_change("\n".join(old), "\n".join(new)).rows)) == 101
+    assert len(change.rows) == 101
 
 
 def test_a_change_folds_beyond_400_lines():
@@ -162,8 +163,14 @@ def test_a_change_folds_beyond_400_lines():
 
 def test_what_is_decided_already_is_drawn_as_far_as_a_page_holds_it():
     drawn = draw_call(call(command="echo\n" * 4_000), is_short=True)
-    assert len(list(drawn.arguments[0].drawing.rows)) == 400
-    assert drawn.arguments[0].drawing.left_out == 3_601
+    assert len(drawn.arguments[0].drawing.rows) == HEAD
+    assert drawn.arguments[0].drawing.cut == 4_001 - HEAD
+
+
+def test_of_one_long_line_that_is_decided_already_the_beginning_is_drawn():
+    [drawn] = draw_call(call(command="x" * 90_000), is_short=True).arguments
+    assert 0 < len(text_of(drawn.drawing)) < 90_000
+    assert (drawn.drawing.lines, drawn.drawing.cut) == (1, 1)
 
 
 # How it went

@@ -8,7 +8,7 @@ from django.test import Client
 
 from agents.models import FileChange, ToolCall
 from tests.fake_model import call, say
-from tests.inner import HEAD, LONG, diff_of, readable_size
+from tests.inner import HEAD, LONG, diff_of, diff_of_files, format_size
 from tests.markup import html
 from tests.world import calls_of, conversation, files_of, person, scripted, signed_in, tell
 
@@ -33,7 +33,7 @@ def rows(diff):
 def marked(diff):
     """The words of each line that are marked."""
     return [
-        [str(html) for op, html in line.words if op != "kept"]
+        [run.text for run in line.runs if run.op != "kept"]
         for block in diff.blocks
         for line in block.lines
     ]
@@ -73,13 +73,13 @@ def test_changed_words_are_marked_and_a_wholly_new_line_is_not():
 
 def test_a_line_keeps_its_indentation_and_is_safe():
     [_, line] = changed("    if a < one: b", "    if a < two: b").blocks[0].lines
-    drawn = re.sub(r"<span[^>]*>|</span>|\s+(?=>)", "", line.drawn)
+    drawn = re.sub(r"<span[^>]*>|</span>|\s+(?=>)", "", line.html)
     assert drawn == "    if a &lt; <ins>two</ins>: b"
 
 
 def test_hidden_characters_among_changed_words_are_drawn_as_boxes():
     [_, line] = changed("one two three four", "one two th\u202eree four").blocks[0].lines
-    assert "U+202E" in line.drawn
+    assert "U+202E" in line.html
 
 
 def test_what_is_far_from_any_change_folds():
@@ -95,13 +95,15 @@ def test_what_is_far_from_any_change_folds():
 def test_of_more_than_400_lines_the_page_has_the_first_200():
     text = "\n".join(f"line {n}" for n in range(LONG + 1))
     diff = changed("", text, is_new=True)
-    assert (diff.is_cut, diff.lines, diff.added) == (True, LONG + 1, LONG + 1)
+    assert (diff.cut, diff.lines, diff.added) == (LONG + 1 - HEAD, LONG + 1, LONG + 1)
     assert len(rows(diff)) == HEAD
 
 
-def test_one_endless_line_is_not_on_the_page_at_first():
+def test_of_one_endless_line_the_page_has_the_beginning_at_first():
     diff = changed("", "x" * 90_000, is_new=True)
-    assert (rows(diff), diff.is_cut, diff.lines) == ([], True, 1)
+    [(sign, _, number, text)] = rows(diff)
+    assert (sign, number, len(text)) == ("+", "1", 20_000)
+    assert (diff.cut, diff.lines) == (1, 1)
 
 
 def test_line_ends_are_not_drawn_where_all_are_of_the_windows_way():
@@ -109,6 +111,11 @@ def test_line_ends_are_not_drawn_where_all_are_of_the_windows_way():
     assert [row[3] for row in rows(diff)] == ["a", "b", "c"]
     mixed = changed("a\r\nb", "a\nb")
     assert "U+000D" in str(rows(mixed))
+
+
+def test_line_ends_of_windows_are_no_hidden_characters():
+    text = "line\r\n" * 3_000
+    assert changed(f"{text}a\r", f"{text}b\r").signs == "+1 −1"
 
 
 @pytest.mark.parametrize(
@@ -136,10 +143,14 @@ def test_a_file_of_nothing_but_hidden_characters_is_not_drawn():
 
 @pytest.mark.parametrize(
     ("size", "words"),
-    [(0, "0 bytes"), (999, "999 bytes"), (9_400, "9.4 kB"), (48_000, "48 kB"), (1.2e6, "1.2 MB")],
+    [
+        *((0, "0 bytes"), (999, "999 bytes"), (9_400, "9 kB"), (999_499, "999 kB")),
+        *((999_500, "1 MB"), (1.24e6, "1.2 MB"), (999_949_999, "999.9 MB")),
+        *((999_950_000, "1 GB"), (1.23e9, "1.2 GB"), (4e12, "4000 GB")),
+    ],
 )
 def test_sizes_are_read_at_a_glance(size, words):
-    assert readable_size(int(size)) == words
+    assert format_size(int(size)) == words
 
 
 @pytest.mark.django_db(transaction=True)
@@ -209,3 +220,45 @@ class TestThePage:
         }
         assert second["change"] is None
         assert third["change"] is None
+
+
+# Whole files
+
+
+def drawn(old, new):
+    return rows(diff_of_files(old, new, "The same lines."))
+
+
+def test_a_file_without_a_newline_at_its_end_is_another_than_one_with():
+    diff = diff_of_files("a\nb", "a\nb\n", "")
+    assert diff.signs == "+1 −1"
+    assert rows(diff) == [
+        ("", "1", "1", "a"),
+        ("−", "2", "", "bno newline"),
+        ("+", "", "2", "b"),
+    ]
+
+
+def test_words_that_changed_are_marked_in_a_last_line_without_a_newline():
+    [gone, added] = diff_of_files("one two three", "one 2 three", "").rows
+    assert "<del" in gone.html and "no newline" in gone.html
+    assert "<ins" in added.html and "no newline" in added.html
+
+
+def test_line_ends_of_windows_are_not_drawn_where_the_last_line_has_none():
+    assert drawn("a\r\nb\r\n", "a\r\nc") == [
+        ("", "1", "1", "a"),
+        ("−", "2", "", "b"),
+        ("+", "", "2", "cno newline"),
+    ]
+
+
+@pytest.mark.parametrize("sign", ["\x0c", "\u2028", "\x85", "\x0b"])
+def test_only_a_newline_ends_a_line(sign):
+    diff = diff_of_files(f"a{sign}b\n", f"a{sign}c\n", "")
+    assert (diff.lines, diff.added, diff.removed) == (2, 1, 1)
+
+
+def test_as_many_lines_are_drawn_as_are_counted():
+    diff = diff_of_files("\n", "", "")
+    assert (diff.signs, rows(diff)) == ("−1", [("−", "1", "", "")])

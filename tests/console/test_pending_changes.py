@@ -37,7 +37,7 @@ def asked(text, tool, **arguments):
 def rows(drawn):
     change = drawn.arguments[-1].drawing
     return [
-        (row.sign, row.old_number, row.number, unescape(re.sub("<[^>]+>", "", row.drawn)))
+        (row.sign, row.old_number, row.number, unescape(re.sub("<[^>]+>", "", row.html)))
         for row in change.rows
     ]
 

@@ -6,12 +6,13 @@ from collections import Counter
 import pytest
 
 from tests.inner import (
+    Alignment,
     Evidence,
     Store,
     changes_between,
     diff_text,
+    file_lines,
     hunks,
-    lines_between,
     patch_text,
     unified,
 )
@@ -40,7 +41,9 @@ TEXTS = [
     ("\n", "a\n\nb"),
     ("".join(f"{n}\n" for n in range(40)) + "end", "new\n" + "".join(f"{n}\n" for n in range(41))),
     ("文档\n", "文档二\n"),
+    ("a\u2028b\x85c\n", "a\u2028b\x85d\n"),
 ]
+NAMES = ("a b.txt", "docs.md", "übung", 'q"uote', "back\\slash", "new\nline")
 
 
 @pytest.mark.parametrize(("before", "after"), TEXTS)
@@ -48,29 +51,29 @@ TEXTS = [
 def test_git_applies_it(own_home, before, after):
     root = own_home / "root"
     root.mkdir()
-    for name in ("a b.txt", "docs.md", "übung"):
+    for name in NAMES:
         (root / name).write_bytes(before.encode())
     with Store.of(root) as store, store.locked(root):
         first = record(root, store)
-        for name in ("a b.txt", "docs.md", "übung"):
+        for name in NAMES:
             (root / name).write_bytes(after.encode())
         (root / "new.txt").write_bytes(after.encode())
         changes = changes_between(store, first.tree, {}, record(root, store), Evidence(0))
         text = diff_text(store, changes, 100_000)
     (root / "new.txt").unlink()
-    for name in ("a b.txt", "docs.md", "übung"):
+    for name in NAMES:
         (root / name).write_bytes(before.encode())
     subprocess.run(
         ["git", "apply", "--unidiff-zero", "-"], input=text.encode(), cwd=root, check=True
     )
-    for name in ("a b.txt", "docs.md", "übung", "new.txt"):
+    for name in (*NAMES, "new.txt"):
         assert (root / name).read_bytes() == after.encode()
 
 
 @pytest.mark.parametrize(("before", "after"), TEXTS)
 def test_as_many_lines_are_counted_as_the_diff_has(before, after):
     signs = Counter(line[0] for line in hunks(before, after))
-    assert lines_between(before, after) == (signs["+"], signs["-"])
+    assert Alignment(file_lines(before), file_lines(after)).counts == (signs["+"], signs["-"])
 
 
 def test_what_is_too_long_is_named(own_home):
@@ -123,6 +126,41 @@ def test_git_applies_a_patch_with_binary_and_with_very_long_files(own_home):
     assert (root / "short.txt").read_text() == "two\n"
     assert (root / "moved-there").exists() and not (root / "moved").exists()
     assert (root / "picture").read_text() == "\0one" and not (root / "huge.txt").exists()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("last", ["x\x0cBinary files", "x\u2028Not recorded", "Binary files\n"])
+def test_a_last_line_that_reads_like_ours_leaves_no_file_out(own_home, last):
+    root = own_home / "root"
+    root.mkdir()
+    with Store.of(root) as store, store.locked(root):
+        first = record(root, store)
+        (root / "a.txt").write_text(last)
+        changes = changes_between(store, first.tree, {}, record(root, store), Evidence(0))
+        patch = patch_text(store, changes, 100_000)
+    (root / "a.txt").unlink()
+    subprocess.run(["git", "apply", "-"], input=patch.encode(), cwd=root, check=True)
+    assert (root / "a.txt").read_text() == last
+
+
+@pytest.mark.process
+def test_git_applies_a_file_that_became_a_link_and_one_that_is_binary_no_more(own_home):
+    root = own_home / "root"
+    root.mkdir()
+    with Store.of(root) as store, store.locked(root):
+        (root / "config").write_text("one\n")
+        (root / "data").write_bytes(b"\0one")
+        first = record(root, store)
+        (root / "config").unlink()
+        (root / "config").symlink_to("elsewhere")
+        (root / "data").write_text("one\n")
+        changes = changes_between(store, first.tree, {}, record(root, store), Evidence(0))
+        patch = patch_text(store, changes, 100_000)
+    assert patch.startswith("# data: modified, binary, not in this patch\ndiff --git")
+    (root / "config").unlink()
+    (root / "config").write_text("one\n")
+    subprocess.run(["git", "apply", "-"], input=patch.encode(), cwd=root, check=True)
+    assert (root / "config").readlink().name == "elsewhere"
 
 
 def test_what_would_take_long_to_compare_is_named(own_home, monkeypatch):

@@ -1,4 +1,4 @@
-"""What was kept, deleted and inserted between two texts, word by word.
+"""What was kept, deleted and inserted between two texts: word by word, or line by line.
 
 difflib alone compares long texts ten to a hundred times slower than what is done here, and texts
 made to be slow for minutes; with its junk heuristic it loses what is kept of a text without spaces.
@@ -11,11 +11,11 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from difflib import Match, SequenceMatcher
 from enum import StrEnum
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 
 Items = Sequence[Hashable]
 Pair = tuple[int, int]
@@ -24,6 +24,7 @@ Pair = tuple[int, int]
 # the work is used up: texts that are hard to compare are shown coarsely, not late.
 MOST_PAIRS = 10_000
 MOST_WORK = 200_000
+NO_END = "\n\\ No newline at end of file"  # behind a line in a diff
 
 
 class Op(StrEnum):
@@ -40,13 +41,51 @@ class TextRun:
     text: str
 
 
-@dataclass
-class Piece:
-    """Either kept, or deleted and inserted at the same place."""
+class Alignment(SequenceMatcher[Hashable]):
+    """difflib's opcodes and hunks, over pairs that are found sooner."""
 
-    kept: str = ""
-    deleted: str = ""
-    inserted: str = ""
+    def __init__(self, old: Items, new: Items, pairs: Sequence[Pair] | None = None) -> None:
+        self.a, self.b, self.opcodes = old, new, None
+        self.pairs = aligned(old, new) if pairs is None else pairs
+
+    def get_matching_blocks(self) -> list[Match]:
+        """Pairs side by side are one; an empty one ends the list."""
+        blocks = []
+        steps = groupby(
+            enumerate(self.pairs), lambda each: (each[1][0] - each[0], each[1][1] - each[0])
+        )
+        for _, run in steps:
+            pairs = [pair for _, pair in run]
+            blocks.append(Match(*pairs[0], len(pairs)))
+        return [*blocks, Match(len(self.a), len(self.b), 0)]
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many items were added and removed."""
+        return len(self.b) - len(self.pairs), len(self.a) - len(self.pairs)
+
+
+# Lines
+
+
+def text_of_file(content: bytes) -> str | None:
+    """None where it is no text."""
+    if b"\0" in content:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def file_lines(text: str) -> list[str]:
+    """Without their ends, as git tells them apart: a last one that has none is marked, since it is
+    another than the same with an end."""
+    *lines, rest = text.split("\n")
+    return [*lines, rest + NO_END] if rest else lines
+
+
+# Words
 
 
 def diff_words(old: str, new: str) -> tuple[TextRun, ...]:
@@ -56,70 +95,58 @@ def diff_words(old: str, new: str) -> tuple[TextRun, ...]:
     ['Build ', 'is green', 'passes']
     """
     if old == new:
-        return as_runs([Piece(kept=old)])
-    return as_runs(folded(pieces(words(old), words(new))))
+        return replace(old, new)
+    before, after = words(old), words(new)
+    pieces = [("", "", "")]  # kept, and what was deleted and inserted behind it
+    for tag, i, until, j, to in Alignment(before, after, matches(before, after)).get_opcodes():
+        deleted, inserted = "".join(before[i:until]), "".join(after[j:to])
+        if tag == "equal":
+            pieces.append((deleted, "", ""))
+        else:
+            pieces[-1] = (pieces[-1][0], deleted, inserted)
+    return as_runs(folded(pieces))
 
 
 def replace(old: str, new: str) -> tuple[TextRun, ...]:
     """The same, without comparing their words."""
-    return as_runs([Piece(deleted=old, inserted=new) if old != new else Piece(kept=old)])
+    return as_runs([("", old, new) if old != new else (old, "", "")])
 
 
-def as_runs(parts: Iterable[Piece]) -> tuple[TextRun, ...]:
-    runs = (
-        TextRun(op, text)
-        for part in parts
-        for op, text in zip(Op, (part.kept, part.deleted, part.inserted), strict=True)
-    )
+def as_runs(pieces: Iterable[tuple[str, str, str]]) -> tuple[TextRun, ...]:
+    runs = (TextRun(op, text) for each in pieces for op, text in zip(Op, each, strict=True))
     return tuple(run for run in runs if run.text)
 
 
-def pieces(old: list[str], new: list[str]) -> Iterator[Piece]:
-    """Kept and changed pieces in turn."""
-    kept: list[str] = []
-    i = j = 0
-    for at, to in [*matches(old, new), (len(old), len(new))]:
-        if at > i or to > j:
-            yield Piece(kept="".join(kept))
-            yield Piece(deleted="".join(old[i:at]), inserted="".join(new[j:to]))
-            kept = []
-        kept += old[at : at + 1]
-        i, j = at + 1, to + 1
-    yield Piece(kept="".join(kept))
+def folded(pieces: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """A space or a letter that happens to be kept amid changed words is not shown by itself."""
+    result: list[tuple[str, str, str]] = []
+    for kept, deleted, inserted in pieces:
+        before, gone, added = result[-1] if result else ("", "", "")
+        is_amid = (gone or added) and (deleted or inserted)
+        both = (gone or deleted) and (added or inserted)
+        if is_amid and both and len(kept.strip()) <= 2 and "\n" not in kept:
+            result[-1] = (before, gone + kept + deleted, added + kept + inserted)
+        else:
+            result.append((kept, deleted, inserted))
+    return result
 
 
-def matches(old: list[str], new: list[str]) -> Iterator[Pair]:
+def matches(old: list[str], new: list[str]) -> list[Pair]:
     """Words that stay: those of whole sentences that do, and some of the sentences between."""
     before, after = sentences(old), sentences(new)
     # Where each sentence begins, and where the last one ends.
     old_starts = list(accumulate(map(len, before), initial=0))
     new_starts = list(accumulate(map(len, after), initial=0))
+    pairs = []
     i = j = 0
     for at, to in [*aligned(before, after), (len(before), len(after))]:
         a, c = old_starts[i], new_starts[j]
         b, d = old_starts[at], new_starts[to]
-        yield from ((a + x, c + y) for x, y in aligned(old[a:b], new[c:d]))
+        pairs += [(a + x, c + y) for x, y in aligned(old[a:b], new[c:d])]
         whole = len(before[at]) if at < len(before) else 0
-        yield from ((b + offset, d + offset) for offset in range(whole))
+        pairs += [(b + offset, d + offset) for offset in range(whole)]
         i, j = at + 1, to + 1
-
-
-def folded(parts: Iterable[Piece]) -> list[Piece]:
-    """A space or a letter that happens to be kept amid changed words is not shown by itself."""
-    result: list[Piece] = []
-    for part in parts:
-        if part.kept or not (part.deleted or part.inserted) or len(result) < 2:
-            result.append(part)
-            continue
-        before, kept = result[-2], result[-1].kept
-        both = (before.deleted or part.deleted) and (before.inserted or part.inserted)
-        if both and len(kept.strip()) <= 2 and "\n" not in kept:
-            result.pop()
-            before.deleted += kept + part.deleted
-            before.inserted += kept + part.inserted
-        else:
-            result.append(part)
-    return result
+    return pairs
 
 
 # Which places of two sequences belong together, in the same order in both
