@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.inner import Store, Windows, changes_between, patch_text, path_bytes
+from tests.inner import Store, changes_between, patch_text, path_bytes
 from tests.inner import scan_record as record
 
 SEEDS = 500
@@ -97,7 +97,7 @@ def test_git_apply_makes_the_side_of_after(own_home, start):
             before, first = files_of(root), record(root, store)
             change(root, chance)
             after = files_of(root)
-            changes = changes_between(store, first.tree, {}, record(root, store), Windows(0), root)
+            changes = changes_between(store, first.tree, {}, record(root, store), Evidence(0))
             patch = patch_text(store, changes, 1_000_000)
         shutil.rmtree(root)
         root.mkdir()
