@@ -43,12 +43,11 @@ from agents.chains.store import (
 )
 from agents.chains.template import TemplateValues, UnknownMacro, expand, go_format
 from agents.changes import compare as recordings_changes
-from agents.changes import ignore, index, scan, undo, unified
+from agents.changes import ignore, index, retention, scan, undo, unified
 from agents.changes import recording as recordings
 from agents.changes import undo_steps as restore
 from agents.changes.authorship import CLOCK as WINDOWS_CLOCK
 from agents.changes.authorship import Windows
-from agents.changes.compaction import MOST_PACKS, gather_small, keep_only
 from agents.changes.compare import Change as ChangesChange
 from agents.changes.compare import Version, changes_between, lines_between, read_changes
 from agents.changes.history import composed
@@ -57,7 +56,7 @@ from agents.changes.paths import path_bytes, path_text
 from agents.changes.recording import record_all_ended
 from agents.changes.scan import CLOCK as SCAN_CLOCK
 from agents.changes.scan import record as scan_record
-from agents.changes.store import BLOB, TREE, Store, StoreBroken, oid_of
+from agents.changes.store import BLOB, MOST_PACKS, TREE, Store, StoreBroken, oid_of, stores
 from agents.changes.undo import NothingToUndo, PreviewChanged, Wanted, finish_cut_off, unfinished
 from agents.changes.unified import diff_text, hunks, patch_text
 from agents.config import json_text, ownership, workspaces

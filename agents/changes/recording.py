@@ -21,7 +21,6 @@ from django.utils import timezone
 
 from agents import events, persistence
 from agents.changes.authorship import Window, Windows
-from agents.changes.compaction import gather_small
 from agents.changes.compare import (
     Change,
     Sums,
@@ -250,7 +249,7 @@ def compared(recording: Recording, windows: Windows) -> Found:
             changes = changes_now(store, recording, windows, snapshot)
             oid = store.add_blob(stored_changes(changes))
             store.flush()
-            gather_small(store)
+            store.gather_small()
             sums, leaves_out = sums_of(changes), snapshot.leaves_out
             return Found(snapshot.tree.hex(), oid.hex(), sums, leaves_out=leaves_out)
     except FAILURES:
