@@ -98,6 +98,14 @@ def read_index(path: Path) -> Index:
     return index
 
 
+def unread(index: Index) -> Index:
+    """Of an index whose objects are not to be counted on: what was recorded, by its names alone."""
+    return {
+        path: row._replace(stats=bytes(len(row.stats)), rules_and_tree=row.rules + NO_FOLDER.tree)
+        for path, row in index.items()
+    }
+
+
 def write_index(path: Path, index: Index) -> None:
     """Not synced: one that is lost costs time alone."""
     parts = [VERSION]

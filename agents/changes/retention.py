@@ -62,7 +62,8 @@ def sweep() -> None:
                 packs = store.folder / "pack"
                 if packs.is_dir() and time.time() - packs.stat().st_mtime > QUIET:
                     with store.locked():
-                        tidy(store)
+                        if time.time() - store.used_at > QUIET:
+                            tidy(store)
         except AWAY:
             raise
         except Exception:
@@ -84,7 +85,10 @@ def tidy(store: Store) -> None:
             break
         store.drop(oldest)
         generations = later
-    if generations and is_over(store, root):
+    if generations and (
+        bytes_of(store.folder) > MOST_BYTES // 2
+        or time.time() - store.began(store.folder) > settings.KEEP_CHANGES_DAYS * DAY
+    ):
         store.begin_generation()
 
 
@@ -96,13 +100,3 @@ def rows_before(root: str, moment: float | None) -> Rows:
         return recordings, undos
     at = datetime.fromtimestamp(moment, UTC)
     return recordings.filter(began_at__lt=at), undos.filter(created_at__lt=at)
-
-
-def is_over(store: Store, root: str) -> bool:
-    """By its age only between turns: what was recorded before the folder's rules left it out is
-    left out in the next generation."""
-    if bytes_of(store.folder) > MOST_BYTES // 2:
-        return True
-    age = time.time() - store.began(store.folder)
-    is_open = Recording.objects.filter(root=root, ended_at=None).exists()
-    return age > settings.KEEP_CHANGES_DAYS * DAY and not is_open

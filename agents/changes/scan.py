@@ -27,6 +27,7 @@ from agents.changes.index import (
     split,
     stats_of,
     unpacked,
+    unread,
     write_index,
 )
 from agents.changes.store import Entry, Oid, Store
@@ -80,7 +81,7 @@ class TooMuch(Exception):
 def record(root: Path, store: Store) -> Snapshot:
     """Record the folder; what is new is on the disk afterwards. The caller holds the lock."""
     path = store.folder / "index"
-    index = read_index(path)
+    index = read_index(path) or unread(read_index(path.with_suffix(".old")))
     if not index:  # all of it would be read before it is known that it is too much
         counted = Scan(root, store, {}, counts_only=True).run()
         if counted.stopped:
@@ -176,7 +177,7 @@ class Scan:
                 children.append(b"%s\0%o %s" % (name, child.mode, child.oid))
         row = Folder(b"\0".join(files), stats, oids, b"".join(children), b"\0".join(left_out), b"")
         tree = NO_OID
-        if row[:4] == before[:4] and before is not NO_FOLDER:
+        if row[:4] == before[:4] and before.tree != NO_OID:
             tree = before.tree
         elif not self.counts_only:
             tree = self.store.add_tree([*entries_of(row.files, stats, oids), *inner])

@@ -81,6 +81,7 @@ class Store:
         self.folder = (self.generations() or [path])[-1]
         self.pending: dict[Oid, tuple[int, bytes]] = {}
         self.size = 0
+        self.used_at = 0.0  # by who held the lock before us
         self.is_locked = self.is_damaged = False
 
     @classmethod
@@ -98,7 +99,7 @@ class Store:
         if self.is_damaged:
             log.error("objects of the recordings in %s are lost or damaged", self.path)
             with suppress(OSError):
-                (self.folder / "index").unlink(missing_ok=True)
+                (self.folder / "index").replace(self.folder / "index.old")
 
     def close(self) -> None:
         for pack in chain(*self.__dict__.pop("packs", {}).values()):
@@ -135,9 +136,10 @@ class Store:
         return (self.path / "root").stat().st_mtime if is_first else int(generation.name)
 
     def enter(self, generation: Path) -> None:
-        """Write into it from now on; `pack` says when somebody did last."""
+        """Write into it from now on; `pack` says when somebody came last."""
         self.folder, packs = generation, generation / "pack"
         if packs.is_dir():
+            self.used_at = packs.stat().st_mtime
             os.utime(packs)
         else:
             packs.mkdir(mode=0o700, parents=True)
@@ -145,13 +147,16 @@ class Store:
             sync_folder(self.path)
 
     def begin_generation(self) -> None:
-        """The next recording writes the whole folder anew, since no index is there."""
-        second = int(max(time.time(), self.began(self.folder) + 1))
+        """The next recording writes the whole folder anew, of the index it takes names alone."""
+        second, before = int(max(time.time(), self.began(self.folder) + 1)), self.folder / "index"
         self.enter(self.path / f"{second:010}")
+        with suppress(FileNotFoundError):
+            shutil.copy(before, self.folder / "index.old")
 
     def drop(self, generation: Path) -> None:
         self.close()
-        (generation / "index").unlink(missing_ok=True)
+        for index in generation.glob("index*"):
+            index.unlink()
         shutil.rmtree(generation / "pack")
         with suppress(OSError):  # the first holds the others
             generation.rmdir()

@@ -38,6 +38,22 @@ class TestAGeneration:
         with Store.of(root) as store:
             assert store.find(second.tree, b"docs/empty")
 
+    def test_what_the_rules_left_out_later_goes_on_to_be_recorded(self, root):
+        (root / "a.env").write_text("1")
+        (root / "dist" / "inside").mkdir(parents=True)
+        (root / "dist" / "inside" / "x").write_text("1")
+        record(root)
+        (root / ".gitignore").write_text("*.env\ndist/\n")
+        (root / "b.env").write_text("1")
+        first = record(root)
+        earlier = Store.of(root).folder
+        with_new_generation(root)
+        second = record(root)
+        with Store.of(root) as store, store.locked():
+            store.drop(earlier)
+        assert second.tree == first.tree
+        assert names(root, second) == [b".gitignore", b"a.env", b"dist/inside/x"]
+
     def test_what_lies_in_earlier_ones_is_read(self, root):
         snapshots = []
         for text in ("one", "two", "three"):
