@@ -43,12 +43,11 @@ from agents.chains.store import (
 )
 from agents.chains.template import TemplateValues, UnknownMacro, expand, go_format
 from agents.changes import compare as recordings_changes
-from agents.changes import ignore, scan, undo, unified
+from agents.changes import ignore, retention, scan, undo, unified
 from agents.changes import recording as recordings
 from agents.changes import undo_steps as restore
 from agents.changes.authorship import TICK as AUTHORSHIP_TICK
 from agents.changes.authorship import Edits, Evidence, Origin, Writes
-from agents.changes.compaction import MOST_PACKS, gather_small, keep_only
 from agents.changes.compare import Change as ChangesChange
 from agents.changes.compare import Version, changes_between, read_changes
 from agents.changes.history import composed
@@ -57,7 +56,7 @@ from agents.changes.recording import record_all_ended
 from agents.changes.scan import CLOCK as SCAN_CLOCK
 from agents.changes.scan import Snapshot
 from agents.changes.scan import record as scan_record
-from agents.changes.store import BLOB, TREE, Store, StoreBroken, oid_of
+from agents.changes.store import BLOB, MOST_PACKS, TREE, Store, StoreBroken, oid_of, stores
 from agents.changes.undo import NothingToUndo, PreviewChanged, Wanted, finish_cut_off, unfinished
 from agents.changes.unified import diff_text, hunks, patch_text
 from agents.config import json_text, ownership, workspaces

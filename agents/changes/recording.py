@@ -23,7 +23,6 @@ from django.utils import timezone
 
 from agents import events, persistence
 from agents.changes.authorship import Edits, Evidence, Left, Origin, Writes
-from agents.changes.compaction import gather_small
 from agents.changes.compare import (
     Change,
     Sums,
@@ -256,7 +255,7 @@ def compared(recording: Recording, evidence: Evidence, inside: list[Recording]) 
             changes = changes_now(store, recording, evidence, snapshot)
             oid = store.add_blob(stored_changes(changes))
             store.flush()
-            gather_small(store)
+            store.gather_small()
             sums, leaves_out = sums_of(changes), snapshot.leaves_out
             return Found(snapshot.tree.hex(), oid.hex(), sums, leaves_out=leaves_out)
     except FAILURES:

@@ -60,6 +60,7 @@ class Snapshot:
     leaves_out: bool = False  # by rules, as installed packages, or as it is no file (a pipe)
     at: int = 0  # when it began, nanoseconds
     index: Index = field(default_factory=dict)
+    trees: set[Oid] = field(default_factory=set)
     folders: dict[bytes, Identity] = field(default_factory=dict)
 
     def identity(self, path: bytes) -> Identity | None:
@@ -87,16 +88,17 @@ class TooMuch(Exception):
 def record(root: Path, store: Store) -> Snapshot:
     """Record the folder; what is new is on the disk afterwards. The caller holds the lock."""
     path = store.folder / "index"
-    index = read_index(path)
+    known = read_index(path)
+    index = known.files or unread(read_index(path.with_suffix(".old")).files)
     if not index:  # all of it would be read before it is known that it is too much
-        counted = Scan(root, store, {}, counts_only=True).run()
+        counted = Scan(root, store, {}, set(), counts_only=True).run()
         if counted.stopped:
             return counted
-    snapshot = Scan(root, store, index).run()
+    snapshot = Scan(root, store, index, known.trees).run()
     if not snapshot.stopped:
         store.flush()
         if snapshot.index != index:
-            write_index(path, snapshot.index)
+            write_index(path, Known(snapshot.index, snapshot.trees))
     return snapshot
 
 
@@ -104,10 +106,16 @@ class Scan:
     """One walk through the folder, beside the index of the walk before."""
 
     def __init__(
-        self, root: Path, store: Store, index: Index, *, counts_only: bool = False
+        self,
+        root: Path,
+        store: Store,
+        index: Index,
+        trees: set[Oid],
+        *,
+        counts_only: bool = False,
     ) -> None:
         self.root, self.store, self.index = root, store, index
-        self.counts_only = counts_only
+        self.trees, self.counts_only = trees, counts_only
         self.workspace = Workspace(root)  # knows which hard links may be read
         self.inner_links = set[int]()  # inodes of files whose names are all in the folder
         self.found = Snapshot()
@@ -117,7 +125,7 @@ class Scan:
         try:
             handle = os.open(self.root, FOLDER)
         except FileNotFoundError:  # it holds nothing
-            self.found.tree = b"" if self.counts_only else self.store.add_tree([])
+            self.found.tree = self.add_tree([])
             return self.found
         except OSError:  # a link or a file, closed to us: what it holds is not known
             self.found.stopped = "failed"
@@ -175,16 +183,25 @@ class Scan:
             self.found.leaves_out |= is_folder and name in PACKAGES
             if name in NEVER:
                 continue
-            here = (*parts, name)
-            is_out = known_only or bool(rules.levels and rules.leave_out(here, is_folder))
+            here, entry = (*parts, name), None
+            path, is_out = b"/".join(here), known_only or is_ours(name)
             if is_folder:
-                is_wanted = not is_out or b"/".join(here) in self.folders_before
-                entry = self.child(handle, here, rules, is_out) if is_wanted else None
-            else:
-                entry = self.file(handle, here, each, is_out or is_ours(name))
+                is_out = known_only or rules.leave_out(here, is_folder)
+                if not is_out or path in self.folders_before:
+                    entry = self.child(handle, here, rules, is_out)
+            elif path in self.index or not (is_out or rules.leave_out(here, is_folder)):
+                entry = self.file(handle, path, each)
             if entry:
                 entries.append((name, entry))
-        return NO_OID if self.counts_only else self.store.add_tree(entries)
+        return self.add_tree(entries)
+
+    def add_tree(self, entries: list[tuple[bytes, Entry]]) -> Oid:
+        """Those of the last recording are stored: thousands are not looked up each time."""
+        if self.counts_only:
+            return NO_OID
+        oid = self.store.add_tree(entries, self.trees)
+        self.found.trees.add(oid)
+        return oid
 
     @cached_property
     def folders_before(self) -> set[bytes]:
@@ -222,14 +239,9 @@ class Scan:
             left = Skipped(reason, 0, status.st_ctime_ns, status.st_ino)
         self.found.skipped[b"/".join(parts)] = left
 
-    def file(
-        self, handle: int, parts: tuple[bytes, ...], each: os.DirEntry[str], is_out: bool
-    ) -> Entry | None:
+    def file(self, handle: int, path: bytes, each: os.DirEntry[str]) -> Entry | None:
         """A file or link; None for what is not kept."""
-        path = b"/".join(parts)
         before = self.index.get(path)
-        if is_out and before is None:
-            return None
         try:
             status = each.stat(follow_symlinks=False)
         except FileNotFoundError:  # gone since
@@ -311,19 +323,30 @@ def stats_of(status: os.stat_result) -> Stats:
     )
 
 
-def read_index(path: Path) -> Index:
-    """What the last recording saw; empty where that is not whole, and then every file is read."""
+class Known(NamedTuple):
+    """What the last recording saw, and the trees that it stored."""
+
+    files: Index
+    trees: set[Oid]
+
+
+def read_index(path: Path) -> Known:
+    """Empty where it is not whole, and then every file is read."""
     with suppress(OSError, EOFError, ValueError, TypeError):
         content = path.read_bytes()
         if content[:20] == hashlib.sha1(content[20:], usedforsecurity=False).digest():
-            index: Index = marshal.loads(content[20:])
-            return index
-    return {}
+            return Known(*marshal.loads(content[20:]))
+    return Known({}, set())
 
 
-def write_index(path: Path, index: Index) -> None:
+def unread(index: Index) -> Index:
+    """Of an index whose objects are not to be counted on: what was recorded, by its names alone."""
+    return {path: (NO_STATS, oid) for path, (_, oid) in index.items()}
+
+
+def write_index(path: Path, known: Known) -> None:
     """Not synced: one that is lost costs time alone."""
-    body = marshal.dumps(index)
+    body = marshal.dumps(tuple(known))
     unfinished = path.with_suffix(".tmp")
     with suppress(OSError):
         unfinished.write_bytes(hashlib.sha1(body, usedforsecurity=False).digest() + body)

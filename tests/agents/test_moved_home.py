@@ -14,7 +14,7 @@ from django.utils import timezone
 from agents.models import Recording, Trashed, Undo
 from plans import actions
 from tests.fake_model import call, say
-from tests.inner import AgentFiles, Store, housekeeping, trash
+from tests.inner import AgentFiles, Store, retention, stores, trash
 from tests.world import conversation, drive, files_of, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -68,8 +68,9 @@ def check(chat, home):
     assert (root / "a.txt").read_text() == "its\n"
     key = Trashed.objects.get().key
     assert trash.restore(AgentFiles.of(chat), key) == ("b.txt", None)
-    for store in housekeeping.stores().iterdir():
-        housekeeping.compact(store)
+    for name in stores().glob("*/root"):
+        with Store(name.parent) as store, store.locked():
+            retention.tidy(store)
     actions.reverse_undo(Undo.objects.latest("pk"), "alice")
     assert not (root / "a.txt").exists()
 
@@ -93,7 +94,7 @@ def test_an_old_home_that_was_moved_before_is_repaired(chat, home, moved):
 
 def test_what_was_recorded_before_and_after_a_move_is_one_store_again(chat, home):
     as_before(home, home)
-    (store,) = housekeeping.stores().iterdir()
+    (store,) = stores().iterdir()
     twin = store.with_name("0" * 24)
     shutil.copytree(store, twin)
     for pack in list((store / "pack").iterdir()):

@@ -69,7 +69,8 @@ def took(root):
 
 def grown(root, files):
     """Three files are edited by each subtask."""
-    gather_small, stores = of_changes("compaction").gather_small, of_changes("store").Store
+    stores = of_changes("store").Store
+    gather_small = getattr(stores, "gather_small", None) or of_changes("compaction").gather_small
     random = Random(2)
     for number in range(SUBTASKS):
         for path in random.sample(files, 3):

@@ -22,7 +22,7 @@ from tests.inner import (
     changes_of_plan,
     changes_of_subtask,
     held_changes,
-    housekeeping,
+    retention,
     snapshot,
 )
 from tests.world import (
@@ -61,6 +61,11 @@ def run(c, *replies):
     drive()
     plan.refresh_from_db()
     return plan
+
+
+def tidied(c):
+    with Store.of(files_of(c)) as store, store.locked():
+        retention.tidy(store)
 
 
 def test_the_snapshot_says_how_much_each_subtask_and_the_plan_have_changed(c):
@@ -176,7 +181,7 @@ class TestApi:
 
     def test_what_is_not_kept_any_more_is_said_and_the_sums_stay(self, c):
         plan = run(c, write("a.txt", "2\n"), done(), done())
-        housekeeping.forget(Recording.objects.values_list("pk", flat=True))
+        retention.forget(Recording.objects.all(), Undo.objects.none())
         found = self.get(f"/plans/{plan.pk}/changes").json()
         assert (found["files"], found["kept"], found["changes"]) == (1, False, [])
 
@@ -184,7 +189,7 @@ class TestApi:
         plan = run(c, write("a.txt", "2\n"), done(), write("a.txt", "3\n"), done())
         assert (shown(c)["changes"]["files"], shown(c)["changes"]["up_to"]) == (1, False)
         oldest = Recording.objects.order_by("pk")[:1]
-        housekeeping.forget(list(oldest.values_list("pk", flat=True)))
+        retention.forget(Recording.objects.filter(pk__in=oldest), Undo.objects.none())
         found = self.get(f"/plans/{plan.pk}/changes").json()
         assert (found["files"], found["up_to"], found["kept"]) == (2, True, False)
         assert shown(c)["changes"]["up_to"] is True
@@ -199,7 +204,7 @@ class TestApi:
         alice = signed_in(c.owner)
         assert "Undo the undo" in alice.get(f"/c/{c.pk}/").content.decode()
         Undo.objects.update(created_at=timezone.now() - timedelta(days=1, minutes=1))
-        housekeeping.forget_old()
+        retention.forget_old()
         page = alice.get(f"/c/{c.pk}/").content.decode()
         assert "Undo the undo" not in page
         assert "You undid the changes of the plan" in page
@@ -209,62 +214,21 @@ class TestApi:
         recording = Recording.objects.earliest("began_at")
         settings.KEEP_CHANGES_DAYS = 1
         page = f"/c/{c.pk}/changed?plan={plan.pk}"
-        housekeeping.forget_old()
+        retention.forget_old()
         assert 'id="undo-button"' in signed_in(c.owner).get(page).content.decode()
         recording.refresh_from_db()
         assert recording.changes, "it is not a day old"
         late = timezone.now() - timedelta(days=1, minutes=1)
         Recording.objects.update(began_at=late)
-        housekeeping.forget_old()
-        housekeeping.compact(Store.of(files_of(c)).folder)
-        assert not Store.of(files_of(c)).packs()
+        retention.forget_old()
+        tidied(c)
+        assert not Store.of(files_of(c)).generations()
         assert self.get(f"/plans/{plan.pk}/changes").json()["kept"] is False
         assert self.get(f"/plans/{plan.pk}/undo").status_code == 409
         shown_then = signed_in(c.owner).get(page).content.decode()
         assert "older than changes are kept" in shown_then
         assert 'id="undo-button"' not in shown_then
         assert self.get(f"/plans/{plan.pk}/changes/diff").json()["diff"] == ""
-
-    def test_what_is_written_while_it_is_made_smaller_is_kept(self, c, monkeypatch):
-        """It stood in no row yet when those that are live were read."""
-        run(c, write("a.txt", "2\n"), done(), done())
-        store = Store.of(files_of(c))
-        written = []
-
-        def locked(self, root=None):
-            if not written:  # by a turn that had the lock before
-                written.append(self.add_blob(b"a list of changes"))
-                self.flush()
-            return real(self, root)
-
-        real = Store.locked
-        monkeypatch.setattr(Store, "locked", locked)
-        housekeeping.compact(store.folder)
-        with store:
-            assert store.holds(written[0])
-
-    def test_where_a_store_cannot_be_made_smaller_nothing_is_forgotten_for_it(self, c, monkeypatch):
-        run(c, write("a.txt", "2\n"), done(), done())
-        monkeypatch.setattr(housekeeping, "MOST_BYTES", 0)
-        folder = Store.of(files_of(c)).folder
-        kept = Recording.objects.exclude(before="")
-        count = kept.count()
-        assert count
-        with monkeypatch.context() as patch:
-            patch.setattr(housekeeping, "keep_only", broken)
-            housekeeping.compact(folder)
-        assert kept.count() == count
-        root = (folder / "root").read_text()
-        (folder / "root").write_text("")  # cut off by a kill
-        housekeeping.compact(folder)
-        assert kept.count() == count
-        (folder / "root").write_text(root)
-        housekeeping.compact(folder)
-        assert not kept.count(), "the oldest go first where there is too much"
-
-
-def broken(*_):
-    raise StoreBroken("an object")
 
 
 class TestTheTool:

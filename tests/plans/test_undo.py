@@ -40,8 +40,8 @@ from tests.inner import (
     delete_conversation,
     finish_cut_off,
     handle_message,
-    housekeeping,
     restore,
+    retention,
     unfinished,
 )
 from tests.inner import undo as engine
@@ -324,14 +324,14 @@ class TestWhenItIsRefused:
 
     def test_of_what_is_not_kept_any_more_it_says_so(self, c):
         plan = run(c, call("write_file", path="a.txt", content="its\n"), done(), done())
-        housekeeping.forget(Recording.objects.values_list("pk", flat=True))
+        retention.forget(Recording.objects.all(), Undo.objects.none())
         with pytest.raises(Conflict, match="not kept any more"):
             actions.undo_changes(plan, "s1", "alice")
 
     def test_where_what_was_recorded_is_damaged_it_says_so(self, c):
         plan = run(c, call("write_file", path="docs/a.txt", content="its\n"), done(), done())
         actions.preview_changes(plan, "s1")
-        for pack in Store.of(files_of(c).resolve()).packs():
+        for pack in (Store.of(files_of(c).resolve()).folder / "pack").glob("*.pack"):
             pack.write_bytes(b"\0" * pack.stat().st_size)
         with pytest.raises(NotFound, match="not kept any more"):
             actions.undo_changes(plan, "s1", "alice")
@@ -339,7 +339,7 @@ class TestWhenItIsRefused:
         for index in (Store.of(files_of(c).resolve()).folder / "pack").glob("*.idx"):
             index.write_bytes(b"")
         with pytest.raises(NotFound, match="not kept any more"):
-            actions.preview_changes(plan, "s1")
+            actions.undo_changes(plan, "s1", "alice")
 
     def test_where_the_agent_works_elsewhere_by_now(self, c):
         plan = run(c, call("write_file", path="a.txt", content="its\n"), done(), done())
@@ -594,7 +594,7 @@ def cut_off(c, killed_at):
 
 def test_of_one_whose_steps_are_lost_it_is_said_and_nobody_waits_for_it(c, killed_at):
     row = cut_off(c, killed_at)
-    for pack in Store.of(files_of(c).resolve()).packs():
+    for pack in (Store.of(files_of(c).resolve()).folder / "pack").glob("*.pack"):
         pack.write_bytes(b"\0" * pack.stat().st_size)
     before = everything(files_of(c))
     for pk in unfinished():
@@ -616,7 +616,7 @@ def test_one_whose_steps_cannot_be_read_for_now_is_finished_later(c, killed_at, 
         raise OSError(24, "Too many open files")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "objects", SimpleNamespace(get_raw=closed, close=int))
+        patch.setattr(Store, "packs", {"": [SimpleNamespace(get_raw=closed)]})
         finish_cut_off(row.pk)
     assert unfinished() == [row.pk]
     finish_cut_off(row.pk)

@@ -5,26 +5,18 @@ import stat
 import subprocess
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
+from tests.inner import SCAN_CLOCK as CLOCK
 from tests.inner import (
-    BLOB,
-    MOST_PACKS,
-    TREE,
     Evidence,
     Store,
-    StoreBroken,
     changes_between,
-    gather_small,
-    keep_only,
-    oid_of,
     path_bytes,
     path_text,
     scan,
 )
-from tests.inner import SCAN_CLOCK as CLOCK
 from tests.patience import until_files_are_older
 
 
@@ -261,7 +253,7 @@ class TestTheNextRecording:
         path.unlink()
         if harm != "gone":
             path.write_bytes(content[:-7] if harm == "cut" else b"x" * len(content))
-        assert scan.read_index(path) == {}
+        assert not scan.read_index(path).files
         assert record(root).tree == before.tree
 
     def test_a_folder_that_has_gone_holds_nothing(self, root):
@@ -311,9 +303,9 @@ def closed_files(patch):
         def stat(self, **_):
             raise PermissionError(13, "closed")
 
-    def file(self, handle, parts, each, is_out):
-        is_closed = parts[:-1] == (b"closed",)
-        return real(self, handle, parts, Closed() if is_closed else each, is_out)
+    def file(self, handle, path, each):
+        is_closed = path.rpartition(b"/")[0] == b"closed"
+        return real(self, handle, path, Closed() if is_closed else each)
 
     real = scan.Scan.file
     patch.setattr(scan.Scan, "file", file)
@@ -324,212 +316,3 @@ def changes(root, before):
         now = scan.record(root, store)
         found = changes_between(store, before.tree, {}, now, Evidence(0))
     return [(each.path, each.kind, each.why) for each in found]
-
-
-def test_what_no_recording_names_is_thrown_away(root):
-    (root / "a").write_text("one")
-    first = record(root)
-    (root / "a").write_text("two")
-    second = record(root)
-    (root / "a").write_text("three")
-    record(root)
-    with Store.of(root) as store, store.locked():
-        keep_only(store, [second.tree], [])
-    assert files(root, second)[b"a"][1] == b"two"
-    assert files(root, record(root))[b"a"][1] == b"three"  # it is taken for stored
-    with Store.of(root) as store, pytest.raises(Exception, match=first.tree.hex()):
-        store.tree(first.tree)
-
-
-def test_many_small_packs_become_one(root):
-    snapshots = []
-    for number in range(MOST_PACKS + 1):
-        (root / "a").write_text(f"text {number}")
-        snapshots.append(record(root))
-    with Store.of(root) as store, store.locked():
-        gather_small(store)
-        assert len(store.packs()) == 1
-    assert [files(root, each)[b"a"][1] for each in snapshots] == [
-        f"text {number}".encode() for number in range(MOST_PACKS + 1)
-    ]
-
-
-def zeros(content):
-    return bytes(len(content))
-
-
-def half(content):
-    return content[: len(content) // 2]
-
-
-def turned(content):
-    """Its later half is another one."""
-    middle = len(content) // 2
-    return content[:middle] + bytes(each ^ 0x55 for each in content[middle:])
-
-
-def nothing(content):
-    return b""
-
-
-def recorded_files(root):
-    contents = [os.urandom(3000), b"text\n" * 1000]
-    for name, content in zip("ab", contents, strict=True):
-        (root / name).write_bytes(content)
-    return files_and_tree(root, record(root))
-
-
-def damage(root, kind, harm):
-    with Store.of(root) as store:
-        for path in (store.folder / "pack").glob(f"*.{kind}"):
-            path.write_bytes(harm(path.read_bytes()))
-
-
-@pytest.mark.parametrize("kinds", [["pack"], ["pack", "idx"]])
-@pytest.mark.parametrize("harm", [zeros, half, turned])
-def test_of_damaged_packs_it_is_said_that_they_are(root, kinds, harm):
-    entries = recorded_files(root)
-    for kind in kinds:
-        damage(root, kind, harm)
-    broken = 0
-    for oid in entries:
-        with Store.of(root) as store:
-            try:
-                store.read(oid)
-            except StoreBroken:
-                broken += 1
-        with Store.of(root) as store:
-            try:
-                store.holds(oid)
-            except StoreBroken:
-                assert "idx" in kinds
-    assert broken
-
-
-@pytest.mark.parametrize("harm", [zeros, half, turned, nothing])
-class TestADamagedIndex:
-    """Its pack says all that it said."""
-
-    def test_what_was_recorded_is_read_all_the_same(self, root, harm):
-        entries = recorded_files(root)
-        damage(root, "idx", harm)
-        for oid in entries:
-            with Store.of(root) as store:
-                assert oid_of(TREE if oid == entries[0] else BLOB, store.read(oid)) == oid
-        damage(root, "idx", harm)
-        with Store.of(root) as store:
-            assert all(store.holds(oid) for oid in entries)
-
-    def test_the_next_recording_and_the_compaction_go_on_from_there(self, root, harm):
-        recorded_files(root)
-        first = record(root)
-        damage(root, "idx", harm)
-        (root / "c").write_text("new")
-        second = record(root)
-        assert names(root, second) == [b"a", b"b", b"c"]
-        damage(root, "idx", harm)
-        with Store.of(root) as store, store.locked():
-            keep_only(store, [first.tree, second.tree], [])
-        assert names(root, first) == [b"a", b"b"]
-
-    def test_while_somebody_writes_there_it_is_left_for_later(self, root, harm):
-        entries = recorded_files(root)
-        damage(root, "idx", harm)
-        with (
-            Store.of(root) as writer,
-            writer.locked(),
-            Store.of(root) as store,
-            pytest.raises(StoreBroken),
-        ):
-            store.read(entries[0])
-        with Store.of(root) as store:
-            store.read(entries[0])
-
-
-def files_and_tree(root, snapshot):
-    with Store.of(root) as store:
-        return [snapshot.tree, *(entry.oid for entry in store.tree(snapshot.tree).values())]
-
-
-class TestWhereAnObjectIsDamaged:
-    UNNAMED = b"no row names it"
-
-    def recorded(self, root):
-        """Two states of the folder, the second also by the index and beside what no row names."""
-        (root / "a").write_text("one\n")
-        (root / "docs").mkdir()
-        (root / "docs" / "b").write_text("two\n")
-        first = record(root)
-        (root / "docs" / "b").write_text("three\n" * 20)
-        (root / "c").write_bytes(os.urandom(50_000))
-        with Store.of(root) as store, store.locked():
-            store.add_blob(self.UNNAMED)
-            return first, scan.record(root, store)
-
-    def harmed(self, root, oid):
-        """In its pack, as a failing disk would, the object begins with other bytes."""
-        from dulwich.object_format import DEFAULT_OBJECT_FORMAT
-        from dulwich.pack import Pack
-
-        with Store.of(root) as store:
-            for path in store.packs():
-                with Pack(str(path.with_suffix("")), object_format=DEFAULT_OBJECT_FORMAT) as pack:
-                    places = {sha: offset for sha, offset, _ in pack.index.iterentries()}
-                if (at := places.get(oid)) is not None:
-                    content = bytearray(path.read_bytes())
-                    content[at + 3 : at + 9] = b"\xff" * 6
-                    path.write_bytes(bytes(content))
-
-    @pytest.mark.parametrize("harmed", ["tree", "folder", "file", "list"])
-    def test_what_no_recording_names_is_thrown_away_all_the_same(self, root, harmed):
-        first, second = self.recorded(root)
-        with Store.of(root) as store, store.locked():
-            listed = store.add_blob(b'[{"oid":"' + store.add_blob(b"x").hex().encode() + b'"}]')
-            store.flush()
-            folder = store.tree(second.tree)[b"docs"].oid
-            oids = {
-                "tree": second.tree,
-                "folder": folder,
-                "file": store.find(folder, b"b").oid,
-                "list": listed,
-            }
-        self.harmed(root, oids[harmed])
-        with Store.of(root) as store, store.locked():
-            with pytest.raises(StoreBroken):
-                store.read(oids[harmed])
-            keep_only(store, [first.tree, second.tree], [listed])
-            assert not store.holds(oid_of(BLOB, self.UNNAMED))
-        assert files(root, first)[b"docs/b"][1] == b"two\n"
-        assert names(root, record(root)) == [b"a", b"c", b"docs/b"]
-        assert files(root, record(root))[b"docs/b"][1] == b"three\n" * 20
-
-    def test_what_could_not_be_looked_at_is_not_taken_for_damaged(self, root, monkeypatch):
-        _, second = self.recorded(root)
-        with Store.of(root) as store, store.locked():
-            before = sorted(store.packs())
-
-            def closed(*_):
-                raise OSError(24, "Too many open files")
-
-            with monkeypatch.context() as patch:
-                patch.setattr(Store, "objects", SimpleNamespace(get_raw=closed, close=int))
-                with pytest.raises(StoreBroken):
-                    keep_only(store, [second.tree], [])
-            assert sorted(store.packs()) == before
-            assert (store.folder / "index").exists()
-
-    def test_packs_that_cannot_be_put_together_stay(self, root):
-        for number in range(MOST_PACKS + 1):
-            (root / "a").write_text(f"text {number}")
-            last = record(root)
-        with Store.of(root) as store, store.locked():
-            broken = min(store.packs()).with_suffix(".idx")
-            content = broken.read_bytes()
-            pack = broken.with_suffix(".pack")
-            whole = pack.read_bytes()
-            broken.write_bytes(content[:100])
-            pack.write_bytes(whole[:-1])
-            gather_small(store)
-            broken.write_bytes(content)
-            pack.write_bytes(whole)
-        assert names(root, last) == [b"a"]

@@ -18,13 +18,13 @@ from tests.inner import (
     claim,
     handle_message,
     handler_of,
-    housekeeping,
     loop,
     put_back_orphans,
     read_changes,
     record_all_ended,
     recordings,
     request_stop,
+    retention,
     retry_reply,
     run_chain,
 )
@@ -338,7 +338,7 @@ class TestATryAgain:
 
     def test_what_was_before_is_not_made_up_where_it_is_not_kept_any_more(self):
         c = self.failed()
-        housekeeping.forget([Recording.objects.get().pk])
+        retention.forget(Recording.objects.all(), Undo.objects.none())
         retry_reply(c, "alice")
         drive()
         recording = Recording.objects.get()
