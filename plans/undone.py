@@ -213,7 +213,7 @@ class UndoHistory:
 
 def stays_unknown(change: Change) -> bool:
     """Whether no undo can put it back: it was never recorded."""
-    return change.kind == "not_recorded" and change.origin != Origin.OUTSIDE
+    return change.is_unknown and change.origin != Origin.OUTSIDE
 
 
 def versions_left(row: Undo) -> dict[str, Version | None]:

@@ -17,7 +17,6 @@ from agents.changes.store import Oid
 from agents.models.recording import Identity
 
 TICK = 10_000_000  # by how much a file's time may lie behind ours, nanoseconds
-SOON = 1_000_000_000  # between the writing of a file and its name, as editors do it
 
 Window = tuple[int, int]  # from and until, nanoseconds since 1970
 
@@ -44,13 +43,14 @@ class Edits:
     """What others are known to have done between two moments, nanoseconds.
 
     `files` are what they left at each path: a file or object, None for nothing, or that it is
-    unsure; `folders` the ctimes of before.
+    unsure; `folders` the ctimes of before. `is_whole` where nothing else was changed by them.
     """
 
     began: int
     ended: int
     files: Mapping[bytes, Left]
     folders: Mapping[bytes, int]
+    is_whole: bool = False
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Evidence:
     def origin_of_quiet(self, path: bytes, changed: int, now: Snapshot) -> Origin:
         """Of a file that was changed while the turn wrote nothing there, or came with a folder."""
         came = [each for each in above(path) if self.is_new(each, now)]
-        moved = [each for each in came if now.folders[each][0] in self.inodes]
+        moved = [each for each in came if self.was_moved(each, now)]
         is_older = changed < self.began - TICK
         if is_older or moved:
             arrived = self.arrived_at((moved or came or [path])[0], now)
@@ -104,9 +104,13 @@ class Evidence:
         until = max((self.arrived_at(each, now) for each in came), default=changed)
         is_open = any(begin <= until and changed <= end for begin, end in self.own.anywhere)
         # A mode, a time or a name that others changed does not say who wrote what it holds.
-        is_content = abs(changed - now.written_at(path)) < SOON
-        is_theirs = not is_open and (is_content or not has_begun(self.own.anywhere, changed))
-        return Origin.OUTSIDE if is_theirs else Origin.UNSURE
+        is_ours = is_within(now.written_at(path), self.own.anywhere)
+        return Origin.UNSURE if is_open or is_ours or self.is_unchanged(changed) else Origin.OUTSIDE
+
+    def is_unchanged(self, moment: int) -> bool:
+        """Whether a turn that says all it changed worked at that moment, after one of our calls."""
+        is_known = any(each.is_whole and each.began <= moment <= each.ended for each in self.edits)
+        return is_known and has_begun(self.own.anywhere, moment)
 
     def origin_at(self, moment: int) -> Origin:
         """Of what happened then, or before."""
@@ -131,13 +135,23 @@ class Evidence:
     # Folders
 
     @cached_property
-    def inodes(self) -> set[int]:
-        return {*self.folders.values()}
+    def inodes(self) -> dict[int, bytes]:
+        return {inode: path for path, inode in self.folders.items()}
 
     def is_new(self, folder: bytes, now: Snapshot) -> bool:
         """Whether it is gone, or another one than was at that path before."""
         is_known = bool(folder and self.folders)
         return is_known and now.folders.get(folder, (0, 0))[0] != self.folders.get(folder, -1)
+
+    def was_moved(self, folder: bytes, now: Snapshot) -> bool:
+        """Whether a folder of before was moved here, and not along with the one that it is in."""
+        before = self.inodes.get(now.folders[folder][0])
+        if before is None or before == folder:
+            return False
+        above_before, _, name_before = before.rpartition(b"/")
+        above_now, _, name = folder.rpartition(b"/")
+        is_along = self.folders.get(above_before) == now.folders.get(above_now, (0, 0))[0]
+        return not (is_along and name == name_before)
 
     def gone_at(self, path: bytes, now: Snapshot) -> int:
         """The moment before which a file went: its folder was changed then last, or moved."""
@@ -147,7 +161,8 @@ class Evidence:
         for folder in above(path):
             if not self.is_new(folder, now):
                 return min(went, self.changed_at(folder, now))
-            if place := now.places.get(self.folders.get(folder, -1)):
+            place = now.places.get(self.folders.get(folder, -1))
+            if place and self.was_moved(place, now):
                 went = min(went, self.arrived_at(place, now))
         return went
 

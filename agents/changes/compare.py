@@ -32,8 +32,12 @@ class Version:
     """One side of a change: mode, object and bytes."""
 
     mode: int
-    oid: str  # 40 hex digits
+    oid: str  # 40 hex digits; 16 of what cannot be stored, and lies in the trash under that key
     size: int
+
+    @property
+    def is_stored(self) -> bool:
+        return len(self.oid) == 40
 
     @property
     def entry(self) -> Entry:
@@ -71,6 +75,11 @@ class Change:
     @property
     def is_own(self) -> bool:
         return self.origin == Origin.OWN and self.kind != "not_recorded"
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it is not known what was there before."""
+        return self.kind == "not_recorded" and self.old is None
 
     @property
     def sides(self) -> list[Side]:
@@ -222,8 +231,7 @@ def with_rules(store: Store, rules: Rules, entry: Entry | None, depth: int) -> R
 
 
 def with_renames(store: Store, changes: list[Change]) -> list[Change]:
-    """A file that went and one that came, by the same hand and with the same lines, are one. Where
-    the hand is not known by which one went, it is that by which all of it came elsewhere."""
+    """A file that went and one that came, by the same hand and with the same lines, are one."""
     gone = [each for each in changes if each.kind == "deleted"]
     came = [each for each in changes if each.kind == "added"]
     paired: dict[str, Change] = {}
@@ -233,7 +241,7 @@ def with_renames(store: Store, changes: list[Change]) -> list[Change]:
             by_content.setdefault((old.origin, old.old.oid), []).append(old)
     for new in came:
         oid = new.new.oid if new.new else ""
-        if same := by_content.get((new.origin, oid)) or by_content.get((Origin.UNSURE, oid)):
+        if same := by_content.get((new.origin, oid)):
             paired[same.pop().path] = new
     few = max(len(gone), len(came)) <= MOST_COMPARED and bytes_of_pairs(gone, came) <= MOST_PAIRED
     for new in came if few else ():

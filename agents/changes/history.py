@@ -81,7 +81,9 @@ def add(courses: dict[Key, Course], sources: dict[Key, str], change: Change) -> 
     is_outside = change.origin == Origin.OUTSIDE
     key = (change.path, is_outside)
     if change.kind == "not_recorded":
-        courses[key] = Course(None, None, change.origin, set(), [change])
+        before = courses.get(key)
+        old = before.old if before and before.is_known else change.old
+        courses[key] = Course(old, None, change.origin, set(), [replace(change, old=old)])
         return
     earliest = sources.pop((change.was, is_outside), change.was)
     for path, old, new in change.sides:

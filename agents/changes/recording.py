@@ -297,20 +297,16 @@ def save_ended(recording: Recording, found: Found) -> None:
 def save_found(recording: Recording, found: Found) -> bool:
     """Whether it was the first; a second one would tell of what came after the turn."""
     rows = Recording.objects.filter(pk=recording.pk, ended_at=None)
-    now = timezone.now()
-    is_first = bool(
+    return bool(
         rows.update(
             after=found.after,
             changes=found.changes,
             stopped=found.stopped,
             leaves_out=recording.leaves_out or found.leaves_out,
-            ended_at=now,
+            ended_at=timezone.now(),
             **asdict(found.sums),
         )
     )
-    if not Recording.objects.filter(root=recording.root, ended_at=None).exists():
-        PersonEdit.objects.filter(root=recording.root, ended__lt=nanoseconds(now)).delete()
-    return is_first
 
 
 # Who may have written
@@ -401,7 +397,8 @@ def edits_by(store: Store, recording: Recording) -> Edits:
             left = new.entry.oid if new else None
             files[path_bytes(path)] = left if each.is_own else Origin.UNSURE
     ctimes = {path: ctime for path, (_, ctime) in folders_of(store, recording).items()}
-    return Edits(nanoseconds(recording.began_at), nanoseconds(recording.ended_at), files, ctimes)
+    began, ended = nanoseconds(recording.began_at), nanoseconds(recording.ended_at)
+    return Edits(began, ended, files, ctimes, is_whole=not recording.stopped)
 
 
 def folders_of(store: Store, recording: Recording) -> dict[bytes, Identity]:

@@ -20,18 +20,21 @@ from django.utils import timezone
 
 from agents.changes.store import Store, bytes_of, stores
 from agents.db import AWAY
-from agents.models import Message, Recording, Undo
+from agents.models import Message, PersonEdit, Recording, Undo
 
 log = logging.getLogger(__name__)
 
 QUIET = 10 * 60  # seconds without a writer: what is in no row yet was written since
 MOST_BYTES = 4_000_000_000  # of one folder's store; then the oldest generation goes first
 DAY = 24 * 60 * 60
+AGE = 60_000_000_000  # nanoseconds: the row of a turn that begins now may be on its way
 
 Rows = tuple[QuerySet[Recording], QuerySet[Undo]]
 
 
 def forget_old() -> None:
+    at_work = Recording.objects.filter(ended_at=None).values("root")
+    PersonEdit.objects.exclude(root__in=at_work).filter(ended__lt=time.time_ns() - AGE).delete()
     late = timezone.now() - timedelta(days=settings.KEEP_CHANGES_DAYS)
     forget(Recording.objects.filter(began_at__lt=late), Undo.objects.filter(created_at__lt=late))
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ParamSpec
 
@@ -45,6 +46,7 @@ from agents.tools import permissions
 from agents.tools.confinement import Workspace
 from agents.tools.paths import path_bytes
 from agents.workspace.edits import noted
+from agents.workspace.files import AgentFiles
 
 log = logging.getLogger(__name__)
 
@@ -67,10 +69,11 @@ class Wanted:
         return self.paths is None or path in self.paths
 
     def takes(self, row: Row) -> bool:
-        if not self.names(row.path):
+        paths = {row.path, *row.others}
+        if not any(map(self.names, paths)):
             return False
-        if row.needs_word:
-            return self.force is True or (self.force is not False and row.path in self.force)
+        if row.needs_word and self.force is not True:
+            return not paths.isdisjoint(self.force or ())
         return True
 
 
@@ -236,7 +239,8 @@ def finish(row: Undo, store: Store, steps: list[Step]) -> None:
     """Carry out what is left of it, and report that; the caller holds the store's lock."""
     workspace = Workspace(Path(row.root))
     with noted(workspace, *(os.fsdecode(path_bytes(step.path)) for step in steps)):
-        row.kept = carry_out(workspace.root, store, steps, f"undo {row.pk}")
+        files = partial(AgentFiles.of, row.conversation)
+        row.kept = carry_out(workspace.root, store, steps, f"undo {row.pk}", files)
     row.files = len(steps) - len(row.kept)
     row.whole = row.whole and not row.kept
     record_end(row, outcome_sentence(row))

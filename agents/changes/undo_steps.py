@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import stat
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -20,9 +21,12 @@ from agents.changes.authorship import Origin
 from agents.changes.compare import Change, Side, Version, as_version
 from agents.changes.scan import LARGEST, read_plain
 from agents.changes.store import BLOB, Oid, Store, StoreBroken, oid_of
+from agents.errors import Refused
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import NEW_FILE, FileName, Workspace
 from agents.tools.paths import path_bytes, path_text
+from agents.workspace import trash
+from agents.workspace.files import AgentFiles
 
 
 class Fate(StrEnum):
@@ -45,7 +49,8 @@ class Row:
     now: Version | None
     to: Version | None
     changed_at: int = 0  # nanoseconds, of what was changed since
-    why: str = ""  # of one that stays: not_recorded, unreadable, folder_there, no_way
+    why: str = ""  # of one that stays: not_recorded, unreadable, folder_there, no_way, moved
+    others: tuple[str, ...] = ()  # that go back with it or not at all: it was moved between them
 
     @property
     def needs_word(self) -> bool:
@@ -69,8 +74,11 @@ def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
     The caller holds the lock: what would be overwritten goes into the store.
     """
     changes = list(changes)
-    unknown = [e for e in changes if e.kind == "not_recorded" and e.origin != Origin.OUTSIDE]
-    rows = [Row(each.path, Fate.LOST, None, None, why="not_recorded") for each in unknown]
+    rows = [
+        Row(each.path, Fate.LOST, None, None, why="not_recorded")
+        for each in changes
+        if each.is_unknown and each.origin != Origin.OUTSIDE
+    ]
     for path, old, new, origin in sides_of(changes):
         try:
             now, at = found(root, path, store)
@@ -80,11 +88,55 @@ def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
         if now == old:
             continue
         fate = fate_of(old, new, now, origin)
-        if old and not store.holds(old.entry.oid):
+        if old and not is_kept(store, old):
             fate = Fate.LOST
         rows.append(Row(path, fate, now, old, at))
-    going = {row.path for row in rows if row.to is None and row.fate != Fate.LOST}
-    return [possible(root, row, going) for row in rows]
+    before: list[Row] = []
+    while rows != before:  # what stays may be in the way of another
+        before = rows
+        going = {row.path for row in rows if row.to is None and row.fate != Fate.LOST}
+        rows = closed_under_moves([possible(root, row, going) for row in rows], changes)
+    return rows
+
+
+def is_kept(store: Store, version: Version) -> bool:
+    return store.holds(version.entry.oid) if version.is_stored else trash.holds(version.oid)
+
+
+def closed_under_moves(rows: list[Row], changes: Iterable[Change]) -> list[Row]:
+    """What was moved from one path to another goes back at both, or at neither. So does a content
+    that would leave one path and come back to another."""
+    leaving, coming = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
+    numbers = {row.path: number for number, row in enumerate(rows)}
+    sides = [(row.path, row.to, row.now) for row in rows]
+    sides += [side for each in changes for side in each.sides if side[0] in numbers]
+    for path, old, new in sides:
+        for side, places in ((new, leaving), (old, coming)):
+            if side and side.size:
+                places[side.oid].add(numbers[path])
+    moved = [{numbers[p] for p in (each.was, each.path) if p in numbers} for each in changes]
+    moved += [leaving[oid] | coming[oid] for oid in leaving.keys() & coming.keys()]
+    groups = [{number} for number in range(len(rows))]
+    for each in moved:
+        joined = set().union(*(groups[number] for number in each))
+        for number in joined:
+            groups[number] = joined
+    return [
+        with_others(row, [rows[other] for other in sorted(group - {number})])
+        for number, (row, group) in enumerate(zip(rows, groups, strict=True))
+    ]
+
+
+def with_others(row: Row, others: list[Row]) -> Row:
+    """It stays where one of them stays, and needs a word where one of them does."""
+    if not others:
+        return row
+    fate, why = row.fate, row.why
+    if fate != Fate.LOST and any(each.fate == Fate.LOST for each in others):
+        fate, why = Fate.LOST, "moved"
+    elif fate != Fate.LOST and not row.needs_word:
+        fate = next((each.fate for each in others if each.needs_word), fate)
+    return replace(row, fate=fate, why=why, others=tuple(each.path for each in others))
 
 
 def possible(root: Path, row: Row, going: Collection[str]) -> Row:
@@ -134,9 +186,9 @@ def fate_of(old: Version | None, new: Version | None, now: Version | None, origi
 
 
 def sides_of(changes: Iterable[Change]) -> Iterator[tuple[*Side, str]]:
-    """Of what is not others', with whose it is."""
+    """Of what is not others', with whose it is; what was there before is known of each."""
     for each in changes:
-        if each.kind != "not_recorded" and each.origin != Origin.OUTSIDE:
+        if not each.is_unknown and each.origin != Origin.OUTSIDE:
             for side in each.sides:
                 yield *side, each.origin
 
@@ -144,7 +196,8 @@ def sides_of(changes: Iterable[Change]) -> Iterator[tuple[*Side, str]]:
 def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | None, int]:
     """What file or link is at a path now, and when it was changed; its content goes into the store.
 
-    Raises OSError, ValueError or ToolFailed where that cannot be read, or is a pipe or the like.
+    What cannot be stored, as it is too large, closed to us or a pipe, is known by its inode.
+    Raises OSError or ToolFailed where its folder cannot be read.
     """
     *folders, last = names_in(path)
     name = os.fsencode(last)
@@ -153,14 +206,27 @@ def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | 
             status = os.stat(name, dir_fd=handle, follow_symlinks=False)
             if stat.S_ISDIR(status.st_mode):
                 return None, 0
-            if stat.S_ISLNK(status.st_mode):
-                content = os.fsencode(os.readlink(name, dir_fd=handle))
-            else:
-                content = read_plain(name, handle, LARGEST)
+            content = content_of(name, handle, status)
     except FileNotFoundError:
         return None, 0
+    if content is None:
+        known = f"{status.st_ino} {status.st_size} {status.st_mtime_ns}"
+        key = hashlib.sha256(known.encode()).hexdigest()[:16]
+        return Version(status.st_mode, key, status.st_size), status.st_mtime_ns
     oid = store.add_blob(content) if store else oid_of(BLOB, content)
     return Version(status.st_mode, oid.hex(), len(content)), status.st_mtime_ns
+
+
+def content_of(name: bytes, handle: int, status: os.stat_result) -> bytes | None:
+    """None where it cannot be stored."""
+    if stat.S_ISLNK(status.st_mode):
+        return os.fsencode(os.readlink(name, dir_fd=handle))
+    try:
+        return read_plain(name, handle, LARGEST)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError):
+        return None
 
 
 def names_in(path: str) -> list[FileName]:
@@ -257,45 +323,96 @@ def as_changes(steps: Iterable[Step]) -> list[Change]:
     ]
 
 
-def carry_out(root: Path, store: Store, steps: Iterable[Step], name: str) -> list[str]:
+def carry_out(
+    root: Path, store: Store, steps: Iterable[Step], name: str, files: Callable[[], AgentFiles]
+) -> list[str]:
     """All steps, of which some may have been done before; gives the paths of files that stayed
-    since something else was found there. `name` is one of this undo alone."""
+    since something else was found there. `name` is one of this undo alone; `files` those of the
+    agent, for what goes into the trash or comes from it."""
     kept = []
     for number, step in enumerate(steps):
         temporary = f".{hashlib.sha256(f'{name} {number}'.encode()).hexdigest()[:16]}.tmp"
         try:
-            if not done(root, store, step, FileName(temporary)):
+            if not done(root, store, step, FileName(temporary), files):
                 kept.append(step.path)
-        except (OSError, ValueError, ToolFailed, StoreBroken):
+        except (OSError, ValueError, ToolFailed, StoreBroken, Refused):
             kept.append(step.path)
     return kept
 
 
-def done(root: Path, store: Store, step: Step, temporary: FileName) -> bool:
+def done(
+    root: Path, store: Store, step: Step, temporary: FileName, files: Callable[[], AgentFiles]
+) -> bool:
     """Whether the file is as it is to be, by this or an earlier try."""
-    *folders, name = names_in(step.path)
+    folders = names_in(step.path)[:-1]
     with suppress(OSError, ToolFailed), opened(root, folders) as handle:
         os.unlink(temporary, dir_fd=handle)  # of a try that was cut off
-    content = store.read(step.to.entry.oid) if step.to else b""
+    content = store.read(step.to.entry.oid) if step.to and step.to.is_stored else b""
     now, _ = found(root, step.path)
     if now == step.to:
         tidy(root, step)
         return True
+    in_trash = [side for side in (step.expect, step.to) if side and not side.is_stored]
+    if in_trash:
+        return is_exchanged(root, step, now, files(), lambda: write(root, step, temporary, content))
     if now != step.expect:
         return False
     if step.to is None:
-        with opened(root, folders) as handle:
-            os.unlink(name, dir_fd=handle)
-            os.fsync(handle)
-        tidy(root, step)
+        remove(root, step)
+    else:
+        write(root, step, temporary, content)
+    return True
+
+
+def is_exchanged(
+    root: Path, step: Step, now: Version | None, files: AgentFiles, write: Callable[[], None]
+) -> bool:
+    """Whether what cannot be stored went into the trash for what was there before, or came back."""
+    if files.root.resolve() != root:
+        return False
+    path = os.fsdecode(path_bytes(step.path))
+    if step.to and not step.to.is_stored:
+        if now not in (None, step.expect) or not trash.holds(step.to.oid):
+            return False
+        if now:
+            remove(root, step)
+        trash.restore(files, step.to.oid)
         return True
+    assert step.expect is not None, "one of both sides is not stored"
+    if now is not None:
+        if now != step.expect:
+            return False
+        trash.delete(files, path, step.expect.oid)
+    elif not trash.holds(step.expect.oid):
+        return False
+    try:
+        if step.to:
+            write()
+    except BaseException:
+        trash.restore(files, step.expect.oid)
+        raise
+    tidy(root, step)
+    return True
+
+
+def remove(root: Path, step: Step) -> None:
+    *folders, name = names_in(step.path)
+    with opened(root, folders) as handle:
+        os.unlink(name, dir_fd=handle)
+        os.fsync(handle)
+    tidy(root, step)
+
+
+def write(root: Path, step: Step, temporary: FileName, content: bytes) -> None:
+    """Put the file there, and the folders that it lay in."""
+    assert step.to is not None, "it is removed"
+    *folders, name = names_in(step.path)
     made = [folder for folder, _ in step.folders if mode_now(root, folder) is None]
     with opened(root, folders, make=True) as handle:
         put(handle, name, temporary, step.to, content)
     for folder, mode in step.folders:
         if folder in made:
             set_mode(root, folder, mode)
-    return True
 
 
 def put(handle: int, name: FileName, temporary: FileName, to: Version, content: bytes) -> None:

@@ -53,8 +53,11 @@ IGNORES_ALL = FileName(".gitignore")
 GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # it, or what it lay in, is something else now
 
 
-def delete(files: AgentFiles, path: str) -> Trashed:
-    """Take a file, link or folder out of the workspace. Raises Conflict on a mount in it."""
+def delete(files: AgentFiles, path: str, key: str = "") -> Trashed:
+    """Take a file, link or folder out of the workspace, to come back by a key of its own, or this.
+
+    Raises Conflict on a mount in it.
+    """
     files.check_writable()
     with (
         refusals(path),
@@ -64,7 +67,7 @@ def delete(files: AgentFiles, path: str) -> Trashed:
     ):
         status_in(folder, name)
         whole = "/".join(files.entry_parts(path))
-        with settled(new_row(files, whole, was_replaced=False)) as row:
+        with settled(new_row(files, whole, key, was_replaced=False)) as row:
             put_away(row, lambda trash: os.rename(name, ITEM, src_dir_fd=folder, dst_dir_fd=trash))
         os.fsync(folder)
     return row
@@ -205,9 +208,13 @@ def sweep() -> None:
 # Rows, and where each lies
 
 
-def new_row(files: AgentFiles, path: str, *, was_replaced: bool = True) -> Trashed:
+def holds(key: str) -> bool:
+    return Trashed.objects.filter(key=key).exists()
+
+
+def new_row(files: AgentFiles, path: str, key: str = "", *, was_replaced: bool = True) -> Trashed:
     return Trashed(
-        key=secrets.token_hex(8),
+        key=key or secrets.token_hex(8),
         agent=files.agent,
         person_id=files.person,
         root=str(files.root),

@@ -5,6 +5,7 @@ import os
 import re
 import stat
 import subprocess
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,10 +15,11 @@ from asgiref.sync import async_to_sync
 from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from agents.db import in_db
 from agents.errors import Conflict, NotFound
-from agents.models import Message, Recording, Turn, Undo
+from agents.models import Message, Recording, Trashed, Turn, Undo
 from plans import actions
 from plans.models import Plan
 from plans.schemas import PlanDraft
@@ -27,6 +29,7 @@ from tests.checked import begun, results, worked
 from tests.fake_model import call, say
 from tests.inner import AUTHORSHIP_TICK as CLOCK
 from tests.inner import (
+    AgentFiles,
     Check,
     NothingToUndo,
     PreviewChanged,
@@ -42,6 +45,7 @@ from tests.inner import (
     handle_message,
     restore,
     retention,
+    trash,
     unfinished,
 )
 from tests.inner import undo as engine
@@ -292,7 +296,8 @@ class TestAFileThatChangedSince:
         (root / "docs").symlink_to(outside)
         steps = [restore.Step("docs/x", None, actions.preview_changes(plan, "s1").rows[1].to)]
         with Store.of(root) as store:
-            assert restore.carry_out(root, store, steps, "test") == ["docs/x"]
+            files = partial(AgentFiles.of, c)
+            assert restore.carry_out(root, store, steps, "test", files) == ["docs/x"]
         assert not list(outside.iterdir())
 
 
@@ -954,12 +959,98 @@ class TestApi:
             assert bob.post(f"/api/{path}/undo", "{}", "application/json").status_code == 404
 
 
-def test_a_file_that_grew_too_large_to_be_recorded_is_named_before_the_undo(c, monkeypatch):
-    monkeypatch.setattr("agents.changes.scan.LARGEST", 100)
-    (files_of(c) / "a.txt").write_text("one\n")
-    plan = run(c, shell("yes | head -200 > a.txt; echo > b.txt"), done(), done())
-    assert fates(actions.preview_changes(plan, "s1")) == {"a.txt": "not_kept", "b.txt": "removed"}
-    assert not actions.undo_changes(plan, "s1", "alice").whole
+@pytest.mark.parametrize(
+    "command",
+    ["yes | head -200 > a.txt", "rm a.txt; mkfifo a.txt", "ln ../agent.json a; mv a a.txt"],
+)
+def test_what_cannot_be_recorded_gives_way_to_what_was_there_before_and_comes_back(
+    c, monkeypatch, command
+):
+    for module in ("scan", "undo_steps"):
+        monkeypatch.setattr(f"agents.changes.{module}.LARGEST", 100)
+    file = files_of(c) / "a.txt"
+    file.write_text("one\n")
+    plan = run(c, shell(command), done(), done())
+    there = file.lstat()
+    assert fates(actions.preview_changes(plan, "s1")) == {"a.txt": "changed_since"}
+    row = actions.undo_changes(plan, "s1", "alice", Wanted(force=True))
+    assert row.whole and file.read_text() == "one\n"
+    assert actions.reverse_undo(row, "alice").whole
+    again = file.lstat()
+    assert (again.st_mode, again.st_ino, again.st_size) == (
+        there.st_mode,
+        there.st_ino,
+        there.st_size,
+    )
+    actions.undo_changes(plan, "s1", "alice", Wanted(force=True))
+    assert file.read_text() == "one\n"
+
+
+def test_what_is_not_kept_in_the_trash_any_more_does_not_come_back(c, monkeypatch):
+    for module in ("scan", "undo_steps"):
+        monkeypatch.setattr(f"agents.changes.{module}.LARGEST", 100)
+    file = files_of(c) / "a.txt"
+    file.write_text("one\n")
+    plan = run(c, shell("yes | head -200 > a.txt"), done(), done())
+    row = actions.undo_changes(plan, "s1", "alice", Wanted(force=True))
+    Trashed.objects.update(at=timezone.now() - 2 * trash.RESTORABLE)
+    trash.sweep()
+    assert fates(actions.preview_undo(row)) == {"a.txt": "not_kept"}
+    with pytest.raises(NothingToUndo):
+        actions.reverse_undo(row, "alice")
+    assert file.read_text() == "one\n"
+
+
+class TestWhatWasMoved:
+    """All of it goes back, or nothing: no content is to be at no place in between."""
+
+    @pytest.fixture
+    def plan(self, c):
+        for name in ("a.txt", "b.txt"):
+            (files_of(c) / name).write_text(f"this is {name}\n")
+        return run(
+            c,
+            shell("mv a.txt tmp; mv b.txt a.txt; mv tmp b.txt; mkdir d; mv a.txt d/c.txt"),
+            done(),
+            done(),
+        )
+
+    def contents(self, c):
+        root = files_of(c)
+        return {
+            str(each.relative_to(root)): each.read_text()
+            for each in sorted(root.rglob("*"))
+            if each.is_file()
+        }
+
+    @pytest.mark.parametrize("named", ["a.txt", "b.txt", "d/c.txt"])
+    def test_one_of_its_paths_stands_for_all(self, c, plan, named):
+        now = self.contents(c)
+        row = actions.undo_changes(plan, "s1", "alice", Wanted(paths=(named,)))
+        assert self.contents(c) == {n: f"this is {n}\n" for n in ("a.txt", "b.txt")}
+        actions.reverse_undo(row, "alice", Wanted(paths=(named,)))
+        assert self.contents(c) == now
+
+    def test_where_one_of_them_was_changed_since_all_need_a_word(self, c, plan):
+        (files_of(c) / "b.txt").write_text("hers\n")
+        rows = fates(actions.preview_changes(plan, "s1"))
+        assert rows == dict.fromkeys(("a.txt", "b.txt", "d/c.txt"), "changed_since")
+        with pytest.raises(NothingToUndo):
+            actions.undo_changes(plan, "s1", "alice")
+        actions.undo_changes(plan, "s1", "alice", Wanted(force=("d/c.txt",)))
+        assert self.contents(c) == {n: f"this is {n}\n" for n in ("a.txt", "b.txt")}
+
+    def test_where_one_of_them_cannot_go_back_none_does(self, c, plan):
+        (files_of(c) / "a.txt").mkdir()
+        (files_of(c) / "a.txt" / "hers").write_text("hers\n")
+        rows = actions.preview_changes(plan, "s1").rows
+        assert {row.path: row.why for row in rows} == {
+            "a.txt": "folder_there",
+            "b.txt": "moved",
+            "d/c.txt": "moved",
+        }
+        with pytest.raises(NothingToUndo):
+            actions.undo_changes(plan, "s1", "alice", Wanted(force=True))
 
 
 def test_a_failed_subtask_is_tried_again_from_a_clean_copy(c):

@@ -47,7 +47,7 @@ WAYS += ("plan__conversation__owner", "subtask__plan__conversation__owner")
 WAYS += ("call__turn__conversation__owner", "person")
 SHARED_TABLES = ("ToolSource", "OAuthLogin", "Provider")
 # What a provider listed when somebody asked it, which everybody may.
-FOR_EVERYBODY = ("Tally", "ProviderListing", "ListedModel", "ModelLesson")
+FOR_EVERYBODY = ("Tally", "ProviderListing", "ListedModel", "ModelLesson", "PersonEdit")
 
 
 @pytest.fixture

@@ -98,9 +98,9 @@ def test_a_file_is_of_whoever_wrote_when_it_was_changed(changed, known, whose):
     assert evidence(**known).origin(b"a", now.identity(b"a"), now) == whose
 
 
-@pytest.mark.parametrize(("ctime", "whose"), [(3.5, "unsure"), (0.5, "outside")])
-def test_a_mode_or_time_that_others_set_does_not_make_the_file_theirs(ctime, whose):
-    now = folders(("a", ctime, -9))
+@pytest.mark.parametrize(("mtime", "whose"), [(1.5, "unsure"), (3.5, "outside"), (-9, "outside")])
+def test_a_mode_that_others_set_does_not_make_the_file_theirs(mtime, whose):
+    now = folders(("a", 3.5, mtime))
     assert evidence().origin(b"a", now.identity(b"a"), now) == whose
 
 
@@ -111,6 +111,13 @@ def test_a_mode_or_time_that_others_set_does_not_make_the_file_theirs(ctime, who
 def test_what_another_turn_is_known_to_have_left_is_its_own(left, whose):
     now = folders(("a", 1.5, 1.5))
     known = evidence(edits=[edits(1, {b"a": left})])
+    assert known.origin(b"a", now.identity(b"a"), now) == whose
+
+
+@pytest.mark.parametrize(("is_whole", "whose"), [(True, "unsure"), (False, "outside")])
+def test_a_time_that_another_turn_set_does_not_make_the_file_its_own(is_whole, whose):
+    now = folders(("a", 3.5, -9))
+    known = evidence(edits=[replace(edits(3, {b"another": b"object"}), is_whole=is_whole)])
     assert known.origin(b"a", now.identity(b"a"), now) == whose
 
 
@@ -136,6 +143,16 @@ def test_a_file_that_was_written_by_its_name_stays_the_turns_in_a_folder_that_is
 def test_times_that_a_moved_folder_brings_along_prove_nothing(changed, now, whose):
     now = folders(("d/a", changed, changed), **now)
     assert evidence(files={}).origin(b"d/a", now.identity(b"d/a"), now) == whose
+
+
+@pytest.mark.parametrize("path", ["docs/e/d/a", "e/d/gone"])
+def test_a_folder_says_nothing_of_when_the_one_that_it_is_in_was_moved(path):
+    before = {b"": 1, b"e": 3, b"e/d": 2, b"docs": 4}
+    moved = {"": (1, 1.5), "d": (0, 0), "e": (0, 0), "docs": (4, 1.5), "docs/e": (3, 1.5)}
+    now = folders(("docs/e/d/a", -5, -5), **moved, **{"docs/e/d": (2, -9)})
+    known = replace(evidence(files={}), folders=before)
+    there = now.identity(path.encode())
+    assert known.origin(path.encode(), there, now) == "own"
 
 
 @pytest.mark.parametrize(("moved", "whose"), [(1.5, "own"), (0.5, "outside"), (3.5, "unsure")])

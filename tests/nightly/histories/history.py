@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import shlex
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -128,8 +129,9 @@ class History:
     # What people do
 
     def person(self) -> None:
-        acts = [self.write_on_disk, self.put, self.put, self.rename, self.delete, self.restore]
-        act = self.random.choice(acts)
+        by_planside = [self.put, self.put, self.rename, self.delete, self.restore]
+        on_disk = [self.write_on_disk, self.save_on_disk, self.delete_on_disk, self.move_on_disk]
+        act = self.random.choice([*by_planside, *on_disk, self.chmod_on_disk])
         self.by("person", act.__name__, act)
 
     def some_path(self, is_new: float = 0.5) -> str:
@@ -147,6 +149,37 @@ class History:
             path.write_text(text)
         except OSError:  # a file in the place of a folder, or a link to nowhere
             return
+
+    def save_on_disk(self) -> None:
+        """As editors do it, also with a file that others made."""
+        path = self.folder / self.some_path(0.2)
+        if path.is_file() and not path.is_symlink():
+            half = path.with_name(".half-saved")
+            half.write_text(self.text_of_person())
+            half.rename(path)
+
+    def delete_on_disk(self) -> None:
+        path = self.folder / self.some_path(0)
+        if path.is_symlink() or path.is_file():
+            path.unlink()
+        if self.random.random() < 0.2 and path.parent != self.folder:
+            shutil.rmtree(path.parent, ignore_errors=True)
+
+    def move_on_disk(self) -> None:
+        path, to = self.folder / self.some_path(0), self.folder / self.some_path(1)
+        if self.random.random() < 0.3 and path.parent != self.folder:
+            path = path.parent
+        if path.exists() and not to.exists() and path not in to.parents:
+            try:
+                to.parent.mkdir(parents=True, exist_ok=True)
+                path.rename(to)
+            except OSError:  # a file in the place of a folder
+                return
+
+    def chmod_on_disk(self) -> None:
+        path = self.folder / self.some_path(0)
+        if path.is_file() and not path.is_symlink():
+            path.chmod(self.random.choice([0o644, 0o755]))
 
     def text_of_person(self) -> str:
         kept, self.in_turn = self.in_turn, ""
