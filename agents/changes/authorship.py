@@ -7,7 +7,7 @@ Times that a moved folder brings along prove nothing. Where both may be it is un
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -34,6 +34,9 @@ class Writes:
     anywhere: list[Window] = field(default_factory=list)
     files: dict[bytes, list[Window]] = field(default_factory=dict)
 
+    def has(self, moment: int) -> bool:
+        return is_within(moment, self.anywhere) or is_within_any(moment, self.files)
+
 
 Left = Identity | Oid | Origin | None
 
@@ -43,14 +46,19 @@ class Edits:
     """What others are known to have done between two moments, nanoseconds.
 
     `files` are what they left at each path: a file or object, None for nothing, or that it is
-    unsure; `folders` the ctimes of before. `is_whole` where nothing else was changed by them.
+    unsure. `folders` are those that they found, and `had` says whether a file was there then.
+    `is_whole` where they changed nothing else.
     """
 
     began: int
     ended: int
     files: Mapping[bytes, Left]
-    folders: Mapping[bytes, int]
+    folders: Mapping[bytes, Identity]
+    had: Callable[[bytes], bool] = bool
     is_whole: bool = False
+
+    def inode(self, folder: bytes) -> int:
+        return self.folders.get(folder, (0, 0))[0]
 
 
 @dataclass
@@ -58,7 +66,8 @@ class Evidence:
     """What is known of who wrote in a folder since it was recorded at `began`, nanoseconds.
 
     `edits` are those of people and other turns, in their order; `folders` the inodes of before,
-    empty where these are not known.
+    empty where these are not known. `taken` are folders of before from which somebody took
+    something while the turn wrote nothing, with their ctimes then.
     """
 
     began: int
@@ -66,6 +75,7 @@ class Evidence:
     others: Writes = field(default_factory=Writes)
     edits: Sequence[Edits] = ()
     folders: Mapping[bytes, int] = field(default_factory=dict)
+    taken: Sequence[tuple[bytes, int]] = ()
 
     def origin(self, path: bytes, there: Identity | None, now: Snapshot) -> Origin:
         """Of a change at a path, where this file stands now, or none."""
@@ -77,18 +87,33 @@ class Evidence:
         left = self.edited.get(path, Origin.OWN)
         if left in (there, now.index.get(path, (None, None))[1]):
             return Origin.OUTSIDE
-        if left == Origin.UNSURE:
-            return Origin.UNSURE
         if there is None:
-            return self.origin_at(self.gone_at(path, now))
+            whose = self.origin_at(self.gone_at(path, now))
+            is_unsure = left == Origin.UNSURE or self.is_taken(path)
+            return Origin.UNSURE if is_unsure and whose == Origin.OWN else whose
         changed = there[1]
         others = is_within(changed, self.others.files.get(path, ()))
         if is_within(changed, self.own.files.get(path, ())):
             return Origin.UNSURE if others else Origin.OWN
+        if others:
+            return Origin.OUTSIDE
         if is_within(changed, self.own.anywhere):
-            others = others or is_within(changed, self.others.anywhere)
-            return Origin.UNSURE if others else Origin.OWN
-        return Origin.OUTSIDE if others else self.origin_of_quiet(path, changed, now)
+            is_theirs = is_within(changed, self.others.anywhere)
+            is_unsure = is_theirs or self.is_metadata(now.written_at(path))
+            return Origin.UNSURE if is_unsure else Origin.OWN
+        return Origin.UNSURE if left == Origin.UNSURE else self.origin_of_quiet(path, changed, now)
+
+    def is_metadata(self, written: int) -> bool:
+        """Whether others wrote what a file holds, by its mtime, of which we changed the rest."""
+        return written > self.began and not self.own.has(written)
+
+    def is_taken(self, path: bytes) -> bool:
+        """Whether others may have taken it away, but for what they are known to have done."""
+        folders = {*above(path)}
+        return any(
+            folder in folders and not any(e.began - TICK <= at <= e.ended for e in self.edits)
+            for folder, at in self.taken
+        )
 
     def origin_of_quiet(self, path: bytes, changed: int, now: Snapshot) -> Origin:
         """Of a file that was changed while the turn wrote nothing there, or came with a folder."""
@@ -160,11 +185,19 @@ class Evidence:
         went = now.at
         for folder in above(path):
             if not self.is_new(folder, now):
-                return min(went, self.changed_at(folder, now))
+                went = min(went, self.changed_at(folder, now))
+                break
             place = now.places.get(self.folders.get(folder, -1))
             if place and self.was_moved(place, now):
                 went = min(went, self.arrived_at(place, now))
-        return went
+        return min([went, *(self.missing_at(path, each, went) for each in self.edits)])
+
+    def missing_at(self, path: bytes, edits: Edits, latest: int) -> int:
+        """The moment before which it had gone when others began, if it had."""
+        if edits.had(path):
+            return latest
+        kept = (each for each in above(path) if self.folders.get(each) == edits.inode(each))
+        return next((edits.folders[each][1] for each in kept), latest)
 
     def arrived_at(self, path: bytes, now: Snapshot) -> int:
         """The moment before which a file or folder came to be where it is."""
@@ -174,11 +207,12 @@ class Evidence:
 
     def changed_at(self, folder: bytes, now: Snapshot) -> int:
         """When it was changed last, but for what others are known to have done in it since."""
-        _, moment = now.folders[folder]
+        inode, moment = now.folders[folder]
         for edits in reversed(self.edits):
-            is_theirs = edits.began - TICK <= moment <= edits.ended
+            _, before = edits.folders.get(folder, (0, 0))
+            is_theirs = edits.inode(folder) == inode and edits.began - TICK <= moment <= edits.ended
             if is_theirs and not is_within(moment, self.own.anywhere):
-                moment = min(moment, edits.folders.get(folder, moment))
+                moment = min(moment, before)
         return moment
 
 

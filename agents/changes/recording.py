@@ -22,7 +22,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from agents import events, persistence
-from agents.changes.authorship import Edits, Evidence, Left, Origin, Writes
+from agents.changes.authorship import TICK, Edits, Evidence, Left, Origin, Writes
 from agents.changes.compare import (
     Change,
     Sums,
@@ -54,6 +54,7 @@ turn_recorded = Signal()
 
 MOST_DIFF = 60_000  # characters of a diff for a model
 AGAIN = 5.0  # seconds until an undo that is still not over is looked at once more
+MOST_FOLDERS = 5_000  # that are looked at before each call
 MOST_SKIPPED = 1_000  # files that are named as not recorded
 FAILURES = (OSError, Refused, StoreBroken)
 
@@ -82,6 +83,46 @@ def reopen(turn: Turn) -> None:
         forgotten.update(stopped=Recording.Stopped.FAILED)
         ended.exclude(before="").update(stopped="")
         ended.update(ended_at=None, after="", changes="", **asdict(Sums()))
+
+
+async def before_call(turn: Turn) -> None:
+    """Record the folder before the first call that may write, and before others what they hide."""
+    if not turn.checkpoint.get("recorded"):
+        await record_before(turn)
+    elif recording := await in_db(open_recording, turn.pk):
+        own = await in_db(writes_of, [turn.pk], Path(recording.root))
+        if taken := await RECORDINGS.run(taken_from, recording, own):
+            await in_db(save_taken, turn, recording, taken)
+
+
+def taken_from(recording: Recording, own: Writes) -> list[tuple[str, int]]:
+    """Folders of before that have changed while the turn wrote nothing, by nothing that came: the
+    call that follows may change them again, and the kernel notes the last time alone."""
+    root, began = Path(recording.root), nanoseconds(recording.began_at)
+    with suppress(*FAILURES), Store.of(root) as store:
+        folders = folders_of(store, recording)
+        if len(folders) > MOST_FOLDERS:
+            return []
+        inodes, found = {inode for inode, _ in folders.values()}, []
+        for path, (inode, _) in folders.items():
+            with suppress(OSError):
+                status = (root / os.fsdecode(path)).lstat()
+                at = status.st_ctime_ns
+                if status.st_ino != inode or at < began or own.has(at):
+                    continue
+                with os.scandir(root / os.fsdecode(path)) as listing:
+                    there = [each.stat(follow_symlinks=False) for each in listing]
+                came = [each.st_ctime_ns for each in there if each.st_ino not in inodes]
+                if all(abs(each - at) > TICK for each in came):
+                    found.append((path_text(path), at))
+        return found
+    return []
+
+
+def save_taken(turn: Turn, recording: Recording, taken: list[tuple[str, int]]) -> None:
+    with persistence.fenced(turn):
+        recording.taken = [*recording.taken, *taken]
+        recording.save(update_fields=["taken"])
 
 
 async def record_before(turn: Turn) -> None:
@@ -324,6 +365,7 @@ def evidence_of(recording: Recording) -> tuple[Evidence, list[Recording]]:
     others = meanwhile.exclude(pk__in=helpers)
     others_turns = list(others.values_list("pk", flat=True))
     evidence = Evidence(began, writes_of(own, root), edits=edits_in(recording.root, began))
+    evidence.taken = [(path_bytes(path), at) for path, at in recording.taken]
     evidence.others = writes_of([*others_turns, *checking_beside(recording)], root)
     inside = others.filter(began_at__gte=recording.began_at, ended_at__isnull=False)
     return evidence, list(inside.order_by("ended_at"))
@@ -381,7 +423,7 @@ def edits_in(root: str, since: int) -> list[Edits]:
             row.began,
             row.ended,
             {path_bytes(path): each and (each[0], each[1]) for path, each in row.files.items()},
-            {path_bytes(path): ctime for path, ctime in row.folders.items()},
+            {path_bytes(path): (each[0], each[1]) for path, each in row.folders.items()},
         )
         for row in rows
     ]
@@ -396,9 +438,14 @@ def edits_by(store: Store, recording: Recording) -> Edits:
         for path, _, new in each.sides if is_theirs else ():
             left = new.entry.oid if new else None
             files[path_bytes(path)] = left if each.is_own else Origin.UNSURE
-    ctimes = {path: ctime for path, (_, ctime) in folders_of(store, recording).items()}
     began, ended = nanoseconds(recording.began_at), nanoseconds(recording.ended_at)
-    return Edits(began, ended, files, ctimes, is_whole=not recording.stopped)
+    folders = folders_of(store, recording)
+    before = bytes.fromhex(recording.before)
+
+    def had(path: bytes) -> bool:
+        return recording.stopped != "" or store.find(before, path) is not None
+
+    return Edits(began, ended, files, folders, had, is_whole=not recording.stopped)
 
 
 def folders_of(store: Store, recording: Recording) -> dict[bytes, Identity]:

@@ -184,7 +184,7 @@ async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, Non
         yield ToolCallChanged(call.pk)
         return
     if tool.writes:
-        await recording.record_before(turn)
+        await recording.before_call(turn)
     await in_db(persistence.begin_call, turn, call)
     yield ToolCallChanged(call.pk)
 

@@ -28,14 +28,14 @@ Identities = dict[str, Identity | None]
 class PersonEdit(models.Model):
     """Files that a person changed through Planside while a turn was recorded in their folder.
 
-    `files`: by path, as agents.tools.paths writes it, what they left there, or null; `folders`: the
-    ctimes of before of the folders they lie in. `began` and `ended` are nanoseconds since 1970. It
+    `files`: by path, as agents.tools.paths writes it, what they left there, or null; `folders` are
+    those that they lie in, as they were before. `began` and `ended` are nanoseconds since 1970. It
     goes when no turn is recorded there any more.
     """
 
     root = fields.FolderField()
     files: models.Field[Identities, Identities] = fields.JSONField(default=dict)
-    folders: models.Field[dict[str, int], dict[str, int]] = fields.JSONField(default=dict)
+    folders: models.Field[dict[str, Identity], dict[str, Identity]] = fields.JSONField(default=dict)
     began = models.BigIntegerField()
     ended = models.BigIntegerField()
 
@@ -52,7 +52,8 @@ class Recording(models.Model):
     `before`, `after` and `changes` name objects in the folder's store: two trees and a list, and
     `folders` the inodes and ctimes of its folders at the beginning. They are empty until there is
     one, where the folder holds too much (`stopped` says files or bytes) or could not be read
-    (failed), and again once they are no longer kept; the sums stay.
+    (failed), and again once they are no longer kept; the sums stay. `taken` are folders from which
+    others took something between two calls: path and ctime, nanoseconds.
     Lines and files are those of the turn alone; `outside` counts the files that others changed
     meanwhile, `unsure` those of which it cannot be told. `leaves_out` says that the folder has
     files which are neither recorded nor restored: rules of git's leave them out, they are packages
@@ -70,6 +71,9 @@ class Recording(models.Model):
     after = fields.CharField(max_length=40, blank=True)
     changes = fields.CharField(max_length=40, blank=True)
     folders = fields.CharField(max_length=40, blank=True, default="", db_default="")
+    taken: models.Field[list[tuple[str, int]], list[tuple[str, int]]] = fields.JSONField(
+        default=list, db_default=models.Value([], models.JSONField())
+    )
     stopped = fields.CharField(max_length=6, choices=Stopped.choices, blank=True)
     skipped: models.Field[list[SkippedFile], list[SkippedFile]] = fields.JSONField(default=list)
     leaves_out = models.BooleanField(default=False)

@@ -25,7 +25,7 @@ def noted(workspace: Workspace, *paths: str) -> Iterator[list[str]]:
     if not Recording.objects.filter(root=root, ended_at=None).exists():
         yield later
         return
-    before, folders = identities(workspace, paths), ctimes_above(workspace, paths)
+    before, folders = identities(workspace, paths), folders_above(workspace, paths)
     try:
         yield later
     finally:
@@ -55,15 +55,14 @@ def identities(workspace: Workspace, paths: Iterable[str]) -> dict[str, Identity
     return {text_of(parts): each for parts, each in found.items()}
 
 
-def ctimes_above(workspace: Workspace, paths: Iterable[str]) -> dict[str, int]:
-    """Of the folders above these paths."""
-    found = dict[str, int]()
+def folders_above(workspace: Workspace, paths: Iterable[str]) -> dict[str, Identity]:
+    found = dict[str, Identity]()
     for path in paths:
         with suppress(ToolFailed, OSError):
             parts = workspace.entry_parts(path)
             for depth in range(len(parts)):
-                folder = "/".join(parts[:depth]) or "."
-                found[text_of(parts[:depth])] = workspace.status(folder).st_ctime_ns
+                status = workspace.status("/".join(parts[:depth]) or ".")
+                found[text_of(parts[:depth])] = (status.st_ino, status.st_ctime_ns)
     return found
 
 

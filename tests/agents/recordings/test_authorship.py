@@ -60,7 +60,9 @@ def test_a_file_that_is_gone_went_when_its_folder_changed_last_or_before(
 
 
 def edits(began, files, **ctimes):
-    found = {path.encode(): int(at * SECOND) for path, at in ctimes.items()}
+    found = {
+        path.encode(): (BEFORE[path.encode()], int(at * SECOND)) for path, at in ctimes.items()
+    }
     return Edits(began * SECOND, (began + 1) * SECOND, files, found)
 
 
@@ -69,6 +71,24 @@ def test_what_a_person_did_in_a_folder_hides_nothing_of_what_the_turn_did_there_
     now = folders(**{"": (1, 8.5)})
     assert evidence(edits=[by_a_person]).origin(b"gone", None, now) == "own"
     assert evidence(edits=[by_a_person]).origin(b"another", None, now) == "outside"
+
+
+@pytest.mark.parametrize(("known", "whose"), [((), "unsure"), ([8], "own")])
+def test_what_others_may_have_taken_before_the_turn_wrote_there_is_unsure(known, whose):
+    now = folders(d=(2, 9.5))
+    by_others = [edits(began, {b"another": None}) for began in known]
+    theirs = evidence(anywhere=[SHELL, (9, 10)], edits=by_others)
+    theirs.taken = [(b"d", int(8.5 * SECOND))]
+    assert theirs.origin(b"d/gone", None, now) == whose
+    assert theirs.origin(b"d/deep/gone", None, now) == whose
+    assert theirs.origin(b"e/gone", None, folders(e=(3, 9.5))) == "own"
+
+
+def test_what_a_person_wrote_is_not_the_turns_by_a_mode_that_it_set():
+    for mtime, whose in ((8.5, "unsure"), (1.5, "own"), (-9, "own")):
+        now = folders(("a", 9.5, mtime))
+        theirs = evidence(anywhere=[SHELL, (9, 10)])
+        assert theirs.origin(b"a", now.identity(b"a"), now) == whose
 
 
 def test_a_file_that_a_person_saved_while_a_command_ran_is_theirs():
@@ -84,7 +104,7 @@ def test_a_file_that_a_person_saved_while_a_command_ran_is_theirs():
     [
         (1.5, {}, "own"),
         (1.5, {"others": [(1, 2)]}, "unsure"),
-        (1.5, {"others_files": {"a": [(1, 2)]}}, "unsure"),
+        (1.5, {"others_files": {"a": [(1, 2)]}}, "outside"),  # by its name
         (3.5, {}, "outside"),
         (3.5, {"others_files": {"a": [(3, 4)]}}, "outside"),
         (4.5, {}, "outside"),  # another file was written then
@@ -106,7 +126,7 @@ def test_a_mode_that_others_set_does_not_make_the_file_theirs(mtime, whose):
 
 @pytest.mark.parametrize(
     ("left", "whose"),
-    [(b"object", "outside"), (b"another", "own"), (None, "own"), (Origin.UNSURE, "unsure")],
+    [(b"object", "outside"), (b"another", "own"), (None, "own"), (Origin.UNSURE, "own")],
 )
 def test_what_another_turn_is_known_to_have_left_is_its_own(left, whose):
     now = folders(("a", 1.5, 1.5))

@@ -469,9 +469,11 @@ class TestWhoseItIs:
         tell(c, "write")
         found = changes_of(Recording.objects.get())
         assert {(each.path, each.was, each.origin) for each in found.values()} == {
-            ("new.md", "old.md", "own"),
+            ("new.md", "", "own"),
+            ("old.md", "", "unsure"),
             ("gone.md", "", "unsure"),
-            ("hers-too.md", "hers.md", "outside"),
+            ("hers.md", "", "unsure"),
+            ("hers-too.md", "", "outside"),
         }
 
     def test_what_went_before_any_command_ran_is_outside(self, folder):

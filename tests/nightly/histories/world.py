@@ -34,9 +34,11 @@ Tree = dict[str, tuple[str, bool, bytes]]
 def tree_of(folder: Path) -> Tree:
     """Folders are not recorded, so an empty one is no difference."""
     found: Tree = {}
-    for base, _, names in os.walk(folder):
-        for name in names:
+    for base, folders, names in os.walk(folder):
+        for name in (*folders, *names):
             path = Path(base, name)
+            if path.is_dir() and not path.is_symlink():
+                continue
             key = str(path.relative_to(folder))
             try:
                 mode = path.lstat().st_mode
