@@ -353,7 +353,7 @@ def shell() -> Iterator[Finding]:
     if not able:
         return
     if supervisor.confines():
-        held = "Of a server that was started as this command was, they can signal nothing."
+        held = "A server started as this command was lets them signal only each other."
     elif supervisor.IS_LINUX:
         held = "What they start ends with them, unless they kill the server itself."
     else:
