@@ -50,6 +50,9 @@ DESCRIPTIONS = {
     "local_fs": gettext_lazy("All file tools that are not named here"),
     "local_shell": gettext_lazy("Run any command on this computer, with Planside's rights"),
 }
+SHELL = ("shell", "local_shell")
+# Said where it is not off; docs/trust.md says it at length.
+REACH = gettext_lazy("{does}: it reaches the database, keys, chains and every agent's files")
 # To allow these is to let the agent act on the world unseen: the card says so.
 RISKY = {"write_file", "edit_file", "local_fs", "shell", "local_shell", "fetch_url", "*"}
 
@@ -174,6 +177,8 @@ def operations_of(agent: AgentRecord, source: ToolSource) -> list[GrantRow]:
 
 def grant_row(agent: AgentRecord, name: str, does: str, source: str = "") -> GrantRow:
     grant = grant_of(agent, name)
+    if name in SHELL and grant != "off" and is_admins(agent.id):
+        does = str(REACH).format(does=does)
     is_unasked = grant == "allow" and bool(source or name in RISKY)
     return GrantRow(name, does, grant, source=source, is_unasked=is_unasked)
 
@@ -188,7 +193,7 @@ def description_of(agent: AgentRecord, name: str) -> str:
             each.id: shown_name(each.file) for each in list_agents() if owner_of(each.id) == owner
         }
         return gettext("Hand work to {agent}").format(agent=names.get(other, other))
-    if name in ("shell", "local_shell") and not is_admins(agent.id):
+    if name in SHELL and not is_admins(agent.id):
         return gettext("Not offered: only an admin's agent may run commands on the server")
     if name in DESCRIPTIONS:
         return str(DESCRIPTIONS[name])

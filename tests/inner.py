@@ -174,7 +174,7 @@ from agents.telemetry.redaction import redact_log
 from agents.text.diff import Alignment, Op, diff_words, file_lines, longest_increasing, words
 from agents.timestamps import timestamp
 from agents.tools import fetch as tools_fetch
-from agents.tools import permissions, progress
+from agents.tools import permissions, progress, supervisor
 from agents.tools.base import FILE_TOOLS, SERVER_TOOLS, Tool, ToolFailed, ToolResult
 from agents.tools.base import PLAN_TOOLS as BASE_PLAN_TOOLS
 from agents.tools.confinement import FileName, NotAName, Workspace, move_to_free, opened_folder
@@ -218,7 +218,6 @@ from agents.tools.progress import listener
 from agents.tools.search import MOST_FOUND, MOST_OFFERED, SHARE, best, words_in
 from agents.tools.shell import MOST_CHARACTERS as SHELL_MOST_CHARACTERS
 from agents.tools.shell import Output, Supervised, environment, run_command, shell_tools
-from agents.tools.shell import marked as shell_marked
 from agents.tools.ssrf_guard import Guard, ask_system, is_public
 from agents.words import LONGEST_WORD, MOST_SIGNS, SIGNS, folded, words_of
 from agents.words import MOST_BYTES as WORDS_MOST_BYTES

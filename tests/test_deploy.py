@@ -101,3 +101,12 @@ def test_the_image_is_built_from_the_lock_files_and_runs_as_nobody_special():
     assert DOCKERFILE.rindex("\nRUN") < user < DOCKERFILE.index("\nCMD")
     ignored = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
     assert {f"!{source}" for source, _ in copied()} <= set(ignored)
+
+
+def test_a_command_gains_no_rights_and_changes_no_code():
+    for unit in UNITS:
+        assert directives(unit)["NoNewPrivileges"] == ["yes"]
+    for name in ("web", "worker"):
+        service = COMPOSE["services"][name]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert service["read_only"] and service["cap_drop"] == ["ALL"]

@@ -13,8 +13,7 @@ import shutil
 import signal
 import sys
 import tempfile
-import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -80,7 +79,7 @@ async def run_command(root: Path, command: str, seconds: int) -> ToolResult:
         raise ToolFailed(sentence, {"timed_out": True})
     shown = text or "[no output]"
     if code is None:
-        shown = f"{text}\n[ended by killing the process that watched over it]".lstrip()
+        shown = f"{text}\n[ended by killing or halting the process that watched over it]".lstrip()
     elif code:
         shown = f"{text}\n[exit code {code}]".lstrip("\n")
     return ToolResult(shown, body=text, facts={"exit_code": -1 if code is None else code})
@@ -107,7 +106,7 @@ async def start(root: Path, command: str, scratch: Path) -> Supervised:
     shell = shutil.which("bash", path=variables["PATH"]) or "/bin/sh"
     try:
         await PROCESSES.run(root.mkdir, parents=True, exist_ok=True)
-        return await Supervised.start([shell, "-c", "--", command], root, variables, scratch)
+        return await Supervised.start([shell, "-c", "--", command], root, variables)
     except OSError as error:
         reason = os.strerror(error.errno or 0).lower()
         raise ToolFailed(f"The command could not be started in the workspace: {reason}.") from None
@@ -146,27 +145,25 @@ def remove(folder: Path) -> None:
 
 
 class Supervised(asyncio.SubprocessProtocol):
-    """One command. Its processes are known by the value of TMPDIR, a folder of this call alone."""
+    """One command."""
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self) -> None:
         self.output = Output()
         self.ended = asyncio.Event()
         self.silent = asyncio.Event()
-        self.mark = f"TMPDIR={scratch}".encode()
 
     @classmethod
-    async def start(
-        cls, arguments: list[str], folder: Path, environment: dict[str, str], scratch: Path
-    ) -> Self:
+    async def start(cls, arguments: list[str], folder: Path, environment: dict[str, str]) -> Self:
         """Raises OSError."""
+        supervisor.adopt_orphans()
         _, call = await asyncio.get_running_loop().subprocess_exec(
-            lambda: cls(scratch),
+            cls,
             *supervisor.PROGRAM,
             *arguments,
             cwd=folder,
             env=environment,
             stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
+            process_group=0,  # and our session: no command gets in there
             umask=umask.persons(),
         )
         return call
@@ -195,9 +192,13 @@ class Supervised(asyncio.SubprocessProtocol):
         standard_input = self.transport.get_pipe_transport(0)
         if standard_input:
             standard_input.close()
+        pid = self.transport.get_pid()
+        if not self.ended.is_set():
+            with suppress(OSError):
+                os.kill(pid, signal.SIGCONT)  # its command may have halted it
         await within(LONGEST_STOP, self.ended)
         if self.exit_code is None:
-            await PROCESSES.run(sweep, self.mark)
+            await PROCESSES.run(supervisor.end_adopted, pid, SWEEP)
             await within(DRAIN, self.ended)
         await within(DRAIN, self.silent)
         self.transport.close()
@@ -214,24 +215,6 @@ async def within(seconds: float, event: asyncio.Event) -> bool:
 async def to_the_end(work: Coroutine[object, object, None]) -> None:
     """A second cancel ends the waiting, not the work."""
     await asyncio.shield(asyncio.ensure_future(work))
-
-
-def sweep(mark: bytes) -> None:
-    """Kill what still carries the mark: a command can kill or halt the one who watches over it."""
-    deadline = time.monotonic() + SWEEP
-    while time.monotonic() < deadline and (found := list(marked(mark))):
-        for pid in found:
-            with suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.01)
-
-
-def marked(mark: bytes) -> Iterator[int]:
-    """The processes that were started with this variable; none where there is no /proc."""
-    for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if mark in (entry / "environ").read_bytes().split(b"\0"):
-                yield int(entry.name)
 
 
 # What a command prints: its beginning and its end are kept, however much there is between.

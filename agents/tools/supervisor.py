@@ -3,10 +3,16 @@
     python supervisor.py [--lifeline DESCRIPTOR SECONDS] PROGRAM ARGUMENT…
 
 It adopts every process of the command that loses its parent (PR_SET_CHILD_SUBREAPER), so whatever
-forks away ends up as its direct child: those it may signal without a race, because a child's
-number is not given away again before its parent has asked for it. The end of its standard input
-means stop, so nothing runs on when the server is killed. Where there is no such adoption (other
-systems than Linux), what leaves the command's process group is not found.
+forks away ends up as its direct child, whatever its session, name or environment: those it may
+signal without a race, because a child's number is not given away again before its parent has asked
+for it. The end of its standard input means stop, so nothing runs on when the server is killed.
+
+A command has the same user, so it can kill who watches over it. Three do, each adopting what the
+one below leaves behind: the inner process, the outer one, the server (`end_adopted`). Where the
+server runs with no_new_privs, Linux 6.12 also keeps a command from signalling or tracing any of
+them (Landlock), so that it cannot kill all three at once. Elsewhere that would take from it what
+it may do: sudo. Where there is no adoption (other systems than Linux), what leaves the command's
+process group is not found.
 """
 
 from __future__ import annotations
@@ -25,32 +31,35 @@ PROGRAM = (sys.executable, "-I", "-S", __file__)
 GRACE = 1.0  # seconds between asking to end and ending by force
 PATIENCE = 5.0  # seconds of ending by force; what another user owns does not die of it
 INTERVAL = 0.01  # seconds between two checks
+CALM = 3  # looks in a row at which the server has nothing to end
 
 IS_LINUX = sys.platform == "linux"
 PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
+PR_GET_NO_NEW_PRIVS = 39
+# Of Landlock, with the same numbers on every machine.
+CREATE_RULESET, RESTRICT_SELF = 444, 446
+SCOPE_SIGNAL = 2
+HAS_SCOPES = 6  # its first version with them, of Linux 6.12
 
 
 def main() -> None:
-    """The outer process only reports: were it killed, the inner one would end the command.
-
-    With --lifeline the command keeps the standard input, and the end of that descriptor means stop.
-    """
+    """With --lifeline the command keeps the standard input, and that one's end means stop."""
     arguments, lifeline, grace = sys.argv[1:], 0, GRACE
     if arguments[0] == "--lifeline":
         lifeline, grace, arguments = int(arguments[1]), float(arguments[2]), arguments[3:]
+    adopt_orphans()
+    prctl(PR_SET_DUMPABLE, 0)  # no debugger of the same user may halt it
     outer = os.getpid()
     inner = os.fork()
     if inner:
-        release_pipes(lifeline)
-        status = os.waitpid(inner, 0)[1]
-        if os.WIFSIGNALED(status):  # by a signal only if somebody killed the inner one
-            os.kill(os.getpid(), signal.SIGKILL)
-        os._exit(os.waitstatus_to_exitcode(status))
-    if IS_LINUX:  # and be woken, as by the end of a child, when the outer process is killed
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGCHLD, 0, 0, 0)
-    command = Command(arguments, lifeline, outer)
+        watch_over(inner, lifeline)
+    adopt_orphans()
+    # And be woken, as by the end of a child, when the outer process is killed.
+    prctl(PR_SET_PDEATHSIG, signal.SIGCHLD)
+    command = Command(lifeline, outer)
+    command.pid = start(arguments, lifeline)
     release_pipes(lifeline)
     command.wait()
     command.signal_all(signal.SIGTERM, grace)
@@ -60,10 +69,25 @@ def main() -> None:
     os._exit(code if code >= 0 else 128 - code)
 
 
+def watch_over(inner: int, lifeline: int) -> None:
+    """What the outer process does: report, and end everything if the inner one cannot."""
+    release_pipes(lifeline)
+    status = os.waitpid(inner, os.WUNTRACED)[1]
+    if os.WIFSTOPPED(status):
+        os.kill(inner, signal.SIGKILL)
+        status = os.waitpid(inner, 0)[1]
+    if os.WIFSIGNALED(status):  # by a signal only if somebody killed it
+        Command(lifeline, 0).signal_all(signal.SIGKILL, PATIENCE)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os._exit(os.waitstatus_to_exitcode(status))
+
+
 class Command:
     """The command's process, and with it all that descends from it."""
 
-    def __init__(self, arguments: list[str], lifeline: int, outer: int) -> None:
+    pid = 0  # of the first one
+
+    def __init__(self, lifeline: int, outer: int) -> None:
         self.lifeline, self.outer = lifeline, outer
         # A pipe to wait at, since select() alone does not notice the end of a child.
         self.alert, bell = os.pipe()
@@ -71,7 +95,6 @@ class Command:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
         self.status: int | None = None
-        self.pid = start(arguments, lifeline)
 
     def wait(self) -> None:
         """Until the command has ended, the server wants it to, or the outer process is gone."""
@@ -83,10 +106,10 @@ class Command:
         """Each time a process dies its children become ours, and get theirs at the next check."""
         signalled: set[int] = set()
         deadline = time.monotonic() + seconds
-        if not IS_LINUX:
+        if not IS_LINUX and self.pid:
             signal_group(self.pid, sign)
         while self.reap() and time.monotonic() < deadline:
-            for pid in children() if IS_LINUX else ():
+            for pid, *_ in children():
                 if sign is signal.SIGTERM and pid in signalled:
                     continue
                 signalled.add(pid)
@@ -140,6 +163,8 @@ def start(arguments: list[str], lifeline: int) -> int:
             os.close(lifeline)
         else:
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            if confines():
+                confine()
         for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(ignored, signal.SIG_DFL)
         os.execv(arguments[0], arguments)
@@ -154,23 +179,78 @@ def signal_group(group: int, sign: signal.Signals) -> None:
         os.killpg(group, sign)
 
 
-def children() -> Iterator[int]:
-    """Our direct children, the youngest first: one that forks and exits for ever must be caught."""
+def children() -> Iterator[tuple[int, int, int]]:
+    """Our direct children, each with its group and session; none where there is no /proc.
+
+    The youngest first: one that forks and exits for ever must be caught.
+    """
+    if not IS_LINUX:
+        return
     own_pid = os.getpid()
     with os.scandir("/proc") as entries:
         pids = [int(entry.name) for entry in entries if entry.name.isdecimal()]
     for pid in sorted(pids, reverse=True):
-        parent = 0
         with suppress(OSError, IndexError):  # it may be gone
             handle = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
             try:
-                # The name comes before the parent, in parentheses, and may hold anything.
-                parent = int(os.read(handle, 4096).rpartition(b")")[2].split()[1])
+                # The name comes before these, in parentheses, and may hold anything.
+                fields = os.read(handle, 4096).rpartition(b")")[2].split()
             finally:
                 os.close(handle)
-        if parent == own_pid:
-            yield pid
+            parent, group, session = map(int, fields[1:4])
+            if parent == own_pid:
+                yield pid, group, session
+
+
+# What the server calls: the first before it starts a supervisor in a process group of its own, the
+# second once that was killed or does not end.
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every process below that loses its own."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def end_adopted(group: int, seconds: float) -> None:
+    """End what is left of the supervisor in that group, and what came to us through its end.
+
+    The processes that we start stay in our session, which no command can join.
+    """
+    deadline, own_session, calm = time.monotonic() + seconds, os.getsid(0), 0
+    while calm < CALM and time.monotonic() < deadline:
+        found = [pid for pid, its, session in children() if its == group or session != own_session]
+        calm = 0 if found else calm + 1
+        for pid in found:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+                if pid != group:  # whoever started that one asks for its code
+                    os.waitpid(pid, os.WNOHANG)
+        time.sleep(INTERVAL)
+
+
+def confines() -> bool:
+    """Whether a command is kept from signalling others: its kernel can, and it could not sudo."""
+    return prctl(PR_GET_NO_NEW_PRIVS) == 1 and system_call(CREATE_RULESET, None, 0, 1) >= HAS_SCOPES
+
+
+def confine() -> None:
+    """From now on neither this process nor what it starts can signal or trace any other."""
+    scopes = bytes(16) + SCOPE_SIGNAL.to_bytes(8, sys.byteorder)  # no rule on files or network
+    system_call(RESTRICT_SELF, system_call(CREATE_RULESET, scopes, len(scopes), 0), 0)
+
+
+def prctl(option: int, value: int = 0) -> int:
+    return int(ctypes.CDLL(None).prctl(option, value, 0, 0, 0)) if IS_LINUX else -1
+
+
+def system_call(number: int, *arguments: bytes | int | None) -> int:
+    """Below 0 where it failed."""
+    words = (ctypes.c_long(each) if isinstance(each, int) else each for each in arguments)
+    return int(ctypes.CDLL(None).syscall(ctypes.c_long(number), *words))
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    finally:  # it ends by itself; who comes here has failed, and the one above takes over
+        os.kill(os.getpid(), signal.SIGKILL)

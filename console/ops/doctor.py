@@ -24,7 +24,7 @@ from django.utils import timezone
 from agents import http
 from agents.chains.store import chain_ids, list_chains, misfits
 from agents.chains.store import folder as chains_folder
-from agents.config.store import AgentRecord, list_agents
+from agents.config.store import AgentRecord, is_admins, list_agents
 from agents.db import clock, is_postgresql
 from agents.errors import Refused
 from agents.llm import catalog
@@ -34,7 +34,7 @@ from agents.models import ToolSource, TurnState
 from agents.normalization import split_url
 from agents.queue.claims import backlog, runners
 from agents.telemetry.redaction import redacted_url
-from agents.tools import permissions
+from agents.tools import permissions, supervisor
 from agents.tools.integrations import mcp
 from agents.tools.integrations.actions import note_on, refresh_source
 from agents.tools.integrations.openapi.http import exchange
@@ -91,6 +91,7 @@ def findings() -> list[Finding]:
     if has_database:
         found += [turns(), *tool_sources(), *patterns()]
     found += [live_updates(), extras(), *traces(), *sign_in(has_database), *agents(has_database)]
+    found += shell() if has_database else ()
     # Chains whose file cannot be used: every turn that runs by one fails and says the same. The
     # names of services and providers, which they may use, are in the database.
     for chain in list_chains() if has_database else ():
@@ -343,6 +344,24 @@ def agent_file(
     if has_database and (left_out := note_on_large_offers(agent)):
         return Finding(about, "note", left_out)
     return Finding(about, "fine", f"{provider}/{model}, works in {folder}.")
+
+
+def shell() -> Iterator[Finding]:
+    """What commands reach, and what holds them, where an agent may run some."""
+    granted = [agent.id for agent in list_agents() if permissions.grant_of(agent, "shell") != "off"]
+    able = [agent for agent in granted if is_admins(agent)]
+    if not able:
+        return
+    if supervisor.confines():
+        held = "A server started as this command was lets them signal only each other."
+    elif supervisor.IS_LINUX:
+        held = "What they start ends with them, unless they kill the server itself."
+    else:
+        held = "What leaves their process group is not ended."
+    reach = "they reach what Planside's user does: database, keys, chains, every workspace"
+    sentence = f"{', '.join(able)} may run commands, and {reach}. {held}"
+    advice = "docs/deployment.md says how to give Planside a user of its own."
+    yield Finding("Shell", "note", sentence, advice)
 
 
 def model_provider(name: str, listing: Listing) -> Finding:

@@ -42,6 +42,8 @@ class Pipe:
 class Program:
     """A running one: to the product a process, to what runs in it its surroundings."""
 
+    pid = -1  # there is no such process
+
     def __init__(self, run: Run, environ: dict[str, str], folder: Path, limit: int) -> None:
         self.environ, self.folder = environ, str(folder)
         self.input = asyncio.StreamReader(limit=2**24)
@@ -158,3 +160,23 @@ def repeats(text: str) -> Run:
             await asyncio.sleep(0.01)
 
     return run
+
+
+def processes_with(variable: str) -> list[int]:
+    """The real processes that were started with it; none where there is no /proc."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if variable.encode() in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+    return found
+
+
+def running(command: str) -> list[int]:
+    """The real processes of that command which are not just waiting to be reaped."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (entry / "cmdline").read_bytes().split(b"\0")[:-1] == command.encode().split():
+                found.append(int(entry.name))
+    return found

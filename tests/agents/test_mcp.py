@@ -14,7 +14,7 @@ pytest.importorskip("mcp", reason="the package mcp is not installed")
 from agents.errors import Invalid
 from tests.agents.mcp_server import serve
 from tests.agents.mcp_server import small as small_server
-from tests.agents.programs import for_ever, prints, repeats
+from tests.agents.programs import for_ever, prints, processes_with, repeats
 from tests.agents.web import Served, says
 from tests.inner import (
     Connection,
@@ -26,7 +26,6 @@ from tests.inner import (
     list_tools,
     mcp,
 )
-from tests.inner import shell_marked as marked
 from tests.patience import until
 
 SCRIPT = Path(__file__).with_name("mcp_server.py")
@@ -85,7 +84,7 @@ def written(file):
 
 def of(name):
     """The processes of the server that was given this name as a variable."""
-    return [pid for pid in marked(f"MARK={name}".encode()) if alive(pid)]
+    return [pid for pid in processes_with(f"MARK={name}") if alive(pid)]
 
 
 async def test_what_a_server_offers_is_kept_with_its_hints_and_plain_schemas(small):

@@ -77,6 +77,15 @@ def test_the_demo_model_is_named_for_what_it_is():
     assert about("Model provider demo").sentence == "scripted and offline."
 
 
+def test_who_may_run_commands_is_told_with_what_they_reach():
+    create_agent("writer", {"provider": "demo", "model": "docs", "tools": {"shell": "off"}})
+    assert "Shell" not in {finding.about for finding in findings()}
+    change_agent("writer", {"tools": {"shell": "ask"}})
+    told = about("Shell")
+    assert told.sentence.startswith("writer may run commands, and they reach what Planside's user")
+    assert told.grade == "note" and "docs/deployment.md" in told.advice
+
+
 def test_a_broken_agent_is_told_with_its_line(home):
     create_agent("writer", {})
     (home / "workspaces" / "writer" / "agent.json").write_text("{\n  'id'")

@@ -459,7 +459,10 @@ def test_an_operation_has_its_own_grant_until_it_follows_its_service_again(owner
 
 def test_what_runs_without_asking_says_so(owner, writer):
     address = f"/settings/agents/{writer}/tool"
-    assert "without asking" not in html(post(owner, address, tool="shell", grant="ask"))
+    reach = "it reaches the database, keys, chains"
+    assert reach not in html(post(owner, address, tool="shell", grant="off"))
+    asks = html(post(owner, address, tool="shell", grant="ask"))
+    assert reach in asks and "without asking" not in asks
     assert "without asking" in html(post(owner, address, tool="shell", grant="allow"))
 
 

@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from agents.errors import Invalid
+from tests.agents.programs import processes_with
 from tests.console.serving import ROOT
 from tests.inner import (
     Connection,
@@ -26,7 +27,6 @@ from tests.inner import (
     list_tools,
     mcp,
 )
-from tests.inner import shell_marked as marked
 from tests.patience import at_most, until, until_connected
 
 SCRIPT = ROOT / "tests" / "agents" / "mcp_server.py"
@@ -79,7 +79,7 @@ def written(file):
 
 def of(name):
     """The processes of the server that was given this name as a variable."""
-    return [pid for pid in marked(f"MARK={name}".encode()) if alive(pid)]
+    return [pid for pid in processes_with(f"MARK={name}") if alive(pid)]
 
 
 async def pid_of(server):
@@ -249,6 +249,16 @@ async def test_a_server_whose_supervisor_is_killed_is_gone_and_is_started_again(
     await asyncio.to_thread(until, lambda: of(tmp_path) == [])
     assert await call_tool(server, "count", {}) == "1"
     await aclose_all()
+
+
+async def test_a_server_whose_supervisors_are_both_killed_ends_with_its_connection(tmp_path):
+    server = Server("small", command=COMMAND, headers=(("MARK", str(tmp_path)),), seconds=10)
+    before = children()
+    assert await call_tool(server, "count", {}) == "1"
+    (supervisor,) = children() - before
+    os.killpg(supervisor, signal.SIGKILL)
+    await aclose_all()
+    assert of(tmp_path) == []
 
 
 async def test_a_server_that_is_no_longer_registered_is_closed(small):

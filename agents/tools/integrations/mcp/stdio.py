@@ -26,6 +26,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from agents import umask
+from agents.pools import PROCESSES
 from agents.tools import supervisor
 from agents.tools.integrations.mcp import Server
 from agents.tools.integrations.mcp.failures import (
@@ -39,6 +40,7 @@ from agents.tools.integrations.mcp.failures import (
 MOST_NOISE = 256 * 1024  # bytes of other text between two messages
 # Seconds a server has after its stdin was closed, and again after SIGTERM.
 GRACE = 0.4
+SWEEP = 2.0
 KEPT_OF_STDERR = 8000
 INHERITED = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ",
@@ -92,6 +94,7 @@ class Child:
         """With the few variables that every program needs and those that were registered."""
         variables = {name: os.environ[name] for name in INHERITED if name in os.environ}
         variables |= dict(server.headers)
+        supervisor.adopt_orphans()
         stop, lifeline = os.pipe()
         with ExitStack() as undo:
             undo.callback(os.close, lifeline)
@@ -110,7 +113,7 @@ class Child:
                     cwd=folder,
                     limit=MOST_BYTES,
                     pass_fds=(stop,),
-                    start_new_session=True,
+                    process_group=0,
                     umask=umask.persons(),
                 )
             except OSError as error:
@@ -181,6 +184,8 @@ class Child:
         await self.has_ended(GRACE)
         os.close(self.lifeline)
         await self.has_ended(2 * GRACE)
+        if (code := self.process.returncode) is None or code < 0:  # it was killed or halted
+            await PROCESSES.run(supervisor.end_adopted, self.process.pid, SWEEP)
         transport = getattr(self.process, "_transport", None)
         if transport:  # a grandchild that escaped may hold the pipes open for ever
             transport.close()
