@@ -122,7 +122,7 @@ class Evidence:
         is_older = changed < self.began - TICK
         if is_older or moved:
             arrived = self.arrived_at((moved or came or [path])[0], now)
-            is_later = not is_older and changed > arrived + TICK
+            is_later = changed > max(arrived, self.began) + TICK and not self.is_unchanged(changed)
             return Origin.OUTSIDE if is_later else self.origin_at(arrived)
         if came and is_within_any(changed, self.own.files):
             return Origin.OWN  # it was written by its name, in a folder that was moved since

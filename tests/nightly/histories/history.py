@@ -1,6 +1,7 @@
 """One random history of a folder in which an agent, people and other turns work, and its account.
 
-The account knows who wrote what, since it looks at the folder before and after each act. It says
+The account knows who wrote what, since it looks at the folder before and after each act, at what
+the kernel notes too: who sets a mode or links a file has had it in hand as well. It says
 what must never happen: a change that is not listed, that is called somebody else's, or that an
 undo, or the undo of an undo, does not bring back.
 """
@@ -12,13 +13,13 @@ import shlex
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
 
-from tests.nightly.histories.world import PATIENCE, Tree, World, tree_of
+from tests.nightly.histories.world import PATIENCE, Stamps, Tree, World, stamps_of, tree_of
 
 FOLDERS = ("build", "build.old", "src", "src/deep", "d", "d2", "docs")
 NAMES = ("m.py", "x", "y", "notes.md", "a b.txt", "é.txt", ".m", "run.sh")
@@ -26,20 +27,15 @@ NAMES = ("m.py", "x", "y", "notes.md", "a b.txt", "é.txt", ".m", "run.sh")
 
 @dataclass
 class Act:
-    """What somebody did, and the folder before and after it."""
+    """What somebody did, and the paths at which something is another since."""
 
     who: str
     what: str
-    before: Tree
-    after: Tree
+    touched: set[str]
 
-    @property
-    def touched(self) -> set[str]:
-        return {
-            path
-            for path in {*self.before, *self.after}
-            if self.before.get(path) != self.after.get(path)
-        }
+
+def differing(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:
+    return {path for path in {*before, *after} if before.get(path) != after.get(path)}
 
 
 @dataclass
@@ -115,10 +111,9 @@ class History:
         self.counts[what] = self.counts.get(what, 0) + by
 
     def by(self, who: str, what: str, act: Callable[[], object]) -> None:
-        before = tree_of(self.folder)
+        before = stamps_of(self.folder)
         act()
-        after = tree_of(self.folder)
-        self.acts.append(Act(who, what, before, after))
+        self.acts.append(Act(who, what, differing(before, stamps_of(self.folder))))
         self.log.append(f"{who}: {what}")
 
     def text(self) -> str:
@@ -215,12 +210,12 @@ class History:
         outer, self.in_turn = self.in_turn, token
         before, begins = tree_of(self.folder), len(self.acts)
         calls = 1 if is_other else self.random.randint(1, 4)
-        pending: list[tuple[str, Tree]] = []  # the call that is under way, with what was before
+        pending: list[tuple[str, Stamps]] = []  # the call that is under way, with what was before
 
         def ended() -> None:
             if pending:
                 what, was = pending.pop()
-                self.acts.append(Act(token, what, was, tree_of(self.folder)))
+                self.acts.append(Act(token, what, differing(was, stamps_of(self.folder))))
                 self.log.append(f"{token}: {what}")
 
         def step(made: int) -> tuple[str, dict[str, Any]] | None:
@@ -232,7 +227,7 @@ class History:
             if made >= calls:
                 return None
             tool, arguments = self.a_call(is_other)
-            pending.append((f"{tool} {arguments}", tree_of(self.folder)))
+            pending.append((f"{tool} {arguments}", stamps_of(self.folder)))
             return tool, arguments
 
         self.world.steps[token] = self.heard(step)
@@ -423,7 +418,7 @@ class History:
         taken = {turn.before[path][2] for path in wanted & {*turn.before}}
         if half := taken & contents(now) - contents(after):
             self.say("half of a move", f"{turn.token} {sorted(half)[:3]}")
-        self.acts.append(Act("undo", turn.token, now, after))
+        self.acts.append(Act("undo", turn.token, differing(now, after)))
         if not undo:
             if lost := contents(now) - contents(after):
                 self.say("lost", f"{turn.token} {sorted(lost)[:3]}")
@@ -431,7 +426,7 @@ class History:
         back, was_killed = self.taken_back(f"/undos/{undo}/undo", True)
         again = tree_of(self.folder)
         self.log.append(f"undo of that: {back}")
-        self.acts.append(Act("undo", f"of {undo}", after, again))
+        self.acts.append(Act("undo", f"of {undo}", differing(after, again)))
         if was_killed and again == after:
             return
         for path in {*now, *again}:
@@ -441,7 +436,7 @@ class History:
             self.say("lost", f"{turn.token} {sorted(lost)[:3]}")
         if back and self.random.random() < 0.4:  # and the work of the turn goes again
             self.taken_back(f"/turns/{turn.id}/undo", True)
-            self.acts.append(Act("undo", turn.token, again, tree_of(self.folder)))
+            self.acts.append(Act("undo", turn.token, differing(again, tree_of(self.folder))))
 
     def end_of(self, turn: TurnDone) -> int:
         return self.acts.index(turn.acts[-1]) + 1 if turn.acts else len(self.acts)

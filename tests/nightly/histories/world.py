@@ -27,6 +27,8 @@ READY = re.compile(r"^Planside is ready: (\S+?)/signin/", re.MULTILINE)
 START, PATIENCE = 120, 60  # seconds
 TOKEN = re.compile(r"h\d+-\d+")
 
+Stamps = dict[str, tuple[int, int]]  # by path, its inode and when the kernel noted a change of it
+
 # A file by its path: its kind, whether it may be run, and its content or what it leads to.
 Tree = dict[str, tuple[str, bool, bytes]]
 
@@ -48,6 +50,19 @@ def tree_of(folder: Path) -> Tree:
                     found[key] = ("file", bool(mode & stat.S_IXUSR), path.read_bytes())
             except FileNotFoundError:  # gone since
                 continue
+    return found
+
+
+def stamps_of(folder: Path) -> Stamps:
+    found: Stamps = {}
+    for base, folders, names in os.walk(folder):
+        for path in (Path(base, name) for name in (*folders, *names)):
+            try:
+                status = path.lstat()
+            except FileNotFoundError:  # gone since
+                continue
+            if not stat.S_ISDIR(status.st_mode):
+                found[str(path.relative_to(folder))] = (status.st_ino, status.st_ctime_ns)
     return found
 
 
