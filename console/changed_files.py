@@ -24,9 +24,9 @@ from agents.tools.images import NotShown, image_of
 from console.changes.lines import Diff, change_signs, diff_of_files
 from console.form_parsing import number
 from console.language import format_size
-from plans.changes import Changes, changes_named, changes_of_turn
+from plans.changes.recorded import Changes, changes_named, changes_of_turn
+from plans.changes.undone import TakenBack, UndoHistory
 from plans.models import Plan
-from plans.undone import TakenBack, UndoHistory
 
 MOST_DRAWN = 20  # files of which the page has the diffs; of more, each is fetched
 MOST_LISTED = 100  # files on one page

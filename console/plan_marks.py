@@ -18,15 +18,15 @@ from agents.tools.paths import path_bytes
 from agents.workspace.files import AgentFiles
 from console.changed_files import diff_of
 from console.changes.lines import Diff
-from plans.changes import (
+from plans.changes.recorded import (
     Changes,
     changes_of_plan,
     changes_of_subtask,
     recorded_turns,
 )
+from plans.changes.undone import UndoHistory
 from plans.models import Attempt, Plan, Subtask
 from plans.queries import active_plan
-from plans.undone import UndoHistory
 
 MOST_DRAWN = 400_000  # characters
 SHAPES = {"added": "added", "modified": "edited", "renamed": "edited", "deleted": "removed"}

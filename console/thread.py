@@ -26,8 +26,8 @@ from console.finish_blocks import is_drawn_apart
 from console.status_labels import name_of_model, name_of_shape, shape_of_done, why_left_out
 from console.undone_turns import changes_of_turns
 from plans.alternatives import why_it_stays
+from plans.changes.undone import UndoHistory
 from plans.models import Attempt, PlanVersion, State, Subtask
-from plans.undone import UndoHistory
 
 MESSAGES_PER_PAGE = 200  # messages on a page before "Show earlier"
 MOST_BACK = 1000  # and of one that opens at an older message

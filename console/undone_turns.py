@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agents.models import Recording, Turn, Undo
-from plans.changes import Document
+from plans.changes.recorded import Document
+from plans.changes.undone import UndoHistory, summary
 from plans.models import Subtask
-from plans.undone import UndoHistory, summary
 
 MOST = 200  # turns that are drawn again
 

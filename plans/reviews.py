@@ -26,7 +26,7 @@ from agents.llm.errors import ModelError
 from agents.models import ToolCall, Turn
 from agents.pools import FILES
 from agents.tools.base import PLAN_TOOLS, ToolFailed
-from plans.changes import changes_of_subtask, changes_of_turn, changes_text
+from plans.changes.recorded import changes_of_subtask, changes_of_turn, changes_text
 from plans.check_probes import Finding, shortened
 from plans.check_text import CheckJson
 from plans.models import Plan, Subtask

@@ -17,7 +17,7 @@ from console.api.auth import person, plan_of, subtask_of
 from console.api.plan_shapes import ExactShape
 from console.api.shapes import Body, answers
 from plans import actions
-from plans.changes import (
+from plans.changes.recorded import (
     Changes,
     Document,
     changes_of_plan,

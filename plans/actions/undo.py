@@ -13,11 +13,11 @@ from agents.changes.undo_steps import as_changes, modes_before, modes_in_tree
 from agents.errors import Conflict
 from agents.models import Conversation, Turn, Undo
 from plans.actions.retry import demand_retriable, retry_subtask
-from plans.changes import Changes, changes_named, changes_of_turn
+from plans.changes.recorded import Changes, changes_named, changes_of_turn
+from plans.changes.undone import UndoHistory, subject_of_plan, subject_of_turn
 from plans.models import Plan, Subtask
 from plans.queries import reload
 from plans.tracing import operation
-from plans.undone import UndoHistory, subject_of_plan, subject_of_turn
 
 ALL = Wanted()
 

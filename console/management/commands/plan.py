@@ -27,7 +27,7 @@ from console.management.plan_undo import undo_by_command
 from console.management.wait import Interrupted, follow, has_no_worker
 from plans import actions
 from plans.attempts import attempts_of, times_of_plan
-from plans.changes import changes_named, changes_text
+from plans.changes.recorded import changes_named, changes_text
 from plans.check_text import looks_at
 from plans.documents import DONE
 from plans.models import LIVE, OPEN, SETTLED, ActivePlan, CheckResult, Plan

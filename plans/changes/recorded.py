@@ -16,7 +16,7 @@ from agents.errors import NotFound
 from agents.models import Recording, SkippedFile
 from agents.statements import prepared
 from agents.tools.confinement import display_path
-from plans.held_changes import composed_changes
+from plans.changes.held import composed_changes
 from plans.models import Plan, Subtask
 
 Document = dict[str, object]

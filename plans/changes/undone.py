@@ -22,8 +22,8 @@ from agents.changes.undo_steps import Step, as_changes, read_steps, sides_of
 from agents.models import Recording, Undo
 from agents.statements import prepared
 from agents.timestamps import timestamp
-from plans.changes import Changes, Document, changes_of, recordings_of, sums_document
-from plans.held_changes import composed_changes
+from plans.changes.held import composed_changes
+from plans.changes.recorded import Changes, Document, changes_of, recordings_of, sums_document
 from plans.models import Plan
 
 HELD = 64  # undos whose files are held in memory

@@ -14,7 +14,7 @@ from agents.models import Turn
 from agents.pools import FILES
 from agents.tools import permissions
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
-from plans.changes import (
+from plans.changes.recorded import (
     Changes,
     changes_named,
     changes_of_conversation,
