@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.inner import Store, changes_between, patch_text, path_bytes
+from tests.inner import Evidence, Store, changes_between, patch_text, path_bytes
 from tests.inner import scan_record as record
 
 SEEDS = 500
