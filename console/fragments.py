@@ -15,7 +15,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 
 from agents.events import MOST_READ, read_after
-from agents.models import Message
+from agents.models import Message, Recording, Undo
 from agents.statements import prepared
 from console.attachments import files_of
 from console.call_progress import running_calls
@@ -35,7 +35,6 @@ from console.thread import (
     read_messages,
     with_alternatives,
 )
-from console.undone_turns import turns_of_undo
 from plans.models import Attempt, Plan
 from plans.snapshot import snapshot
 
@@ -54,6 +53,7 @@ STATE = {
     "cursor": "conversation/_cursor.html",
 }
 DRAWER = ("plan", "drawer-toggle")
+MOST_TOUCHED = 200  # turns that are drawn again after an undo
 NEAR_END = 30  # turns: of a plan that is over each is a line, and as many may be in view
 AT_A_GLANCE = (*DRAWER, "dock", "status", "alarm")
 
@@ -175,6 +175,17 @@ def touched_turns(now: ConversationState, after: int) -> Touched:
     return touched
 
 
+def turns_of_undo(pk: int) -> set[int]:
+    """Of how many changes are left may read differently after it: the newest that changed files in
+    its folder, since others than its own may have changed the same files."""
+    row = Undo.objects.filter(pk=pk).first()
+    if row is None:
+        return set()
+    rows = Recording.objects.filter(turn__conversation=row.conversation_id, root=row.root)
+    newest = rows.filter(files__gt=0).order_by("-turn").values_list("turn", flat=True)
+    return set(newest[:MOST_TOUCHED])
+
+
 def group_pieces(
     now: ConversationState,
     rows: list[Message],
@@ -191,7 +202,7 @@ def group_pieces(
     yield from fold_pieces(now, thread, folds, touched, after)
     appended: set[str] = set()
     for message in rows:
-        if message.pk not in changed and not depends_on_others(message, now, touched.turns):
+        if message.pk not in changed and not depends_on_others(message, now, touched):
             continue
         group = groups.get(group_id(message)) or groups_of([message])[0]
         if group.id in appended or (group.id in folded and group.first_seq > after):
@@ -226,11 +237,11 @@ def fold_pieces(
             yield replace(f"{group.id}-before", thread.attempts_before(group))
 
 
-def depends_on_others(message: Message, now: ConversationState, touched: set[int]) -> bool:
+def depends_on_others(message: Message, now: ConversationState, touched: Touched) -> bool:
     """Cards show the plan, what a person sent whether it waits, an approval what was decided."""
     if message.kind == Message.Kind.PLAN:
         return now.plan is not None and message.meta.get("plan") == now.plan["id"]
-    return message.turn_id in touched and (
+    return message.turn_id in touched.turns and (
         message.role == "user" or message.kind == Message.Kind.APPROVAL
     )
 

@@ -352,7 +352,7 @@ from plans import (
 )
 from plans.attempts import attempts_of, times_of_plan
 from plans.changes import held as held_changes
-from plans.changes.recorded import changes_of_plan, changes_of_subtask, changes_of_turn
+from plans.changes.scope import Scope
 from plans.check_probes import ask_service, file_finding
 from plans.check_results import finish_lines
 from plans.check_text import Check, looks_at, with_keys

@@ -10,7 +10,7 @@ from agents.errors import Conflict
 from agents.models import Undo
 from console.management.base import at_terminal
 from plans import actions
-from plans.models import Plan
+from plans.changes.scope import Scope
 
 WORDS = {
     Fate.BACK: "goes back",
@@ -38,12 +38,12 @@ def preview_lines(preview: Preview, wanted: Wanted) -> list[str]:
     return lines
 
 
-def undo_by_command(plan: Plan, key: str, by: str, wanted: Wanted, ask: bool) -> Undo:
+def undo_by_command(scope: Scope, by: str, wanted: Wanted, ask: bool) -> Undo:
     """At a terminal after a yes to the preview."""
-    preview = actions.preview_changes(plan, key)
+    preview = actions.preview_changes(scope)
     if ask and sys.stdin.isatty():
         print(*preview_lines(preview, wanted), sep="\n")  # noqa: T201
         if input("Undo these changes? [y/N] ").strip().casefold() not in ("y", "yes"):
             raise Conflict("Nothing was undone.")
         wanted = Wanted(wanted.paths, wanted.force, preview.digest)
-    return actions.undo_changes(plan, key, by, wanted)
+    return actions.undo_changes(scope, by, wanted)

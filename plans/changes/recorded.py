@@ -1,9 +1,10 @@
-"""What the attempts of a subtask or plan, or one turn, changed: sums, files, diffs."""
+"""The recordings of one folder, and what they come to together: sums, files, diffs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from django.db.models import QuerySet
@@ -17,7 +18,7 @@ from agents.models import Recording, SkippedFile
 from agents.statements import prepared
 from agents.tools.confinement import display_path
 from plans.changes.held import composed_changes
-from plans.models import Plan, Subtask
+from plans.models import Plan
 
 Document = dict[str, object]
 
@@ -36,6 +37,10 @@ class Changes:
     @property
     def kept(self) -> list[Recording]:
         return [each for each in self.ended if each.is_kept]
+
+    @property
+    def began_at(self) -> datetime | None:
+        return self.kept[0].began_at if self.kept else None
 
     @property
     def files(self) -> list[Change]:
@@ -60,6 +65,11 @@ class Changes:
         """Whether it may be less than the sums say: a file that several changed counts for each
         where not all is kept any more."""
         return len(self.writing) > 1 and not all(each.is_kept for each in self.writing)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the files are all that its turns changed, as far as these have ended."""
+        return bool(self.recordings) and not self.stopped and len(self.kept) == len(self.ended)
 
     @property
     def stopped(self) -> str:
@@ -134,35 +144,6 @@ def recordings_of(plan: int) -> QuerySet[Recording]:
 def recorded_turns(plan: Plan) -> dict[int, Recording]:
     """The recordings of a plan's attempts, by turn, in their order."""
     return {each.turn_id: each for each in recordings_of.models(plan=plan.pk)}
-
-
-def changes_of_plan(plan: Plan) -> Changes:
-    return changes_of(recordings_of.models(plan=plan.pk))
-
-
-def changes_of_subtask(subtask: Subtask) -> Changes:
-    rows = Recording.objects.filter(turn__attempt__subtask=subtask)
-    return changes_of(rows.order_by("turn"))
-
-
-def changes_named(plan: Plan, key: str) -> Changes:
-    """Of the subtask with the key, or without one of the plan. Raises NotFound."""
-    if not key:
-        return changes_of_plan(plan)
-    subtask = plan.subtasks.filter(key=key).first()
-    if subtask is None:
-        raise NotFound(gettext("There is no subtask {key} in this plan.").format(key=key[:20]))
-    return changes_of_subtask(subtask)
-
-
-def changes_of_turn(turn_id: int) -> Changes:
-    return changes_of(Recording.objects.filter(pk=turn_id))
-
-
-def changes_of_conversation(conversation_id: int) -> Changes:
-    """Of all its turns that have ended, those of plans among them."""
-    rows = Recording.objects.filter(turn__conversation=conversation_id, ended_at__isnull=False)
-    return changes_of(rows.order_by("turn"))
 
 
 def sums_document(sums: Sums) -> Document:
