@@ -143,17 +143,20 @@ def thread_pieces(now: ConversationState, after: int, growing: bool = False) -> 
     touched = touched_turns(now, after)
     touched.turns.update(turn for turn in changed.values() if turn)
     wanted = Q(pk__in=changed) | Q(turn__in=touched.turns) | Q(kind=Message.Kind.PLAN)
+    if touched.files:
+        wanted |= Q(meta__has_key="closing")
     rows = list(read_messages(c).filter(wanted))
     yield from group_pieces(now, rows, changed.keys(), touched, after)
 
 
 @dataclass
 class Touched:
-    """Turns whose head or foot may read differently now, and the keys of subtasks at which an
-    attempt has failed since."""
+    """Turns whose head or foot may read differently now, the keys of subtasks at which an attempt
+    has failed since, and whether other files are known to have changed by now."""
 
     turns: set[int]
     failed: set[str] = field(default_factory=set)
+    files: bool = False
 
 
 def touched_turns(now: ConversationState, after: int) -> Touched:
@@ -161,6 +164,7 @@ def touched_turns(now: ConversationState, after: int) -> Touched:
     keys = set()
     for event in read_after(now.conversation.pk, after):
         kind, _, pk = event.subject.partition(":")
+        touched.files |= event.type in ("files.undone", "turn.recorded")
         if kind == "turn":
             touched.turns.add(int(pk))
         elif kind == "undo":
@@ -238,7 +242,10 @@ def fold_pieces(
 
 
 def depends_on_others(message: Message, now: ConversationState, touched: Touched) -> bool:
-    """Cards show the plan, what a person sent whether it waits, an approval what was decided."""
+    """Cards show the plan, what a person sent whether it waits, an approval what was decided, the
+    card of an end which files were changed."""
+    if touched.files and message.meta.get("closing"):
+        return True
     if message.kind == Message.Kind.PLAN:
         return now.plan is not None and message.meta.get("plan") == now.plan["id"]
     return message.turn_id in touched.turns and (
