@@ -250,17 +250,9 @@ def in_order(scope: Scope) -> list[Change]:
 
 def one_file(scope: Scope, path: str, origin: str, id: str) -> ChangedFile:
     """With all of its diff. Raises NotFound."""
-    change = one_change(scope, path, origin)
+    change = scope.changes.change_of(path, origin)
     with Store.of(Path(scope.changes.root)) as store:
         return drawn_file(scope, store, change, id, with_diff=True, is_whole=True)
-
-
-def one_change(scope: Scope, path: str, origin: str) -> Change:
-    """Raises NotFound."""
-    found = [c for c in scope.changes.files if c.path == path and c.origin == origin]
-    if not found:
-        raise NotFound(gettext("{path} was not changed.").format(path=path[:300]))
-    return found[0]
 
 
 def drawn_file(

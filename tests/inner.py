@@ -352,6 +352,7 @@ from plans import (
 )
 from plans.attempts import attempts_of, times_of_plan
 from plans.changes import held as held_changes
+from plans.changes.recorded import changes_text
 from plans.changes.scope import Scope
 from plans.check_probes import ask_service, file_finding
 from plans.check_results import finish_lines

@@ -133,32 +133,32 @@ class UndoShape(ExactShape):
 @router.get("/{id}/changes", response=answers(ChangesShape, 404))
 def plan_changes(request: HttpRequest, id: int) -> Document:
     """Of all attempts together; a file that is as it was before them is left out."""
-    return of_plan(request, id).changes.document()
+    return Scope(plan_of(request, id)).changes.document()
 
 
 @router.get("/{id}/changes/diff", response=answers(UnifiedDiffShape, 404))
 def plan_diff(request: HttpRequest, id: int, path: Path = "") -> Document:
-    return diff_of(of_plan(request, id), path)
+    return diff_of(Scope(plan_of(request, id)), path)
 
 
 @router.get("/{id}/subtasks/{key}/changes", response=answers(ChangesShape, 404))
 def subtask_changes(request: HttpRequest, id: int, key: str) -> Document:
-    return of_subtask(request, id, key).changes.document()
+    return Scope(subtask_of(plan_of(request, id), key)).changes.document()
 
 
 @router.get("/{id}/subtasks/{key}/diff", response=answers(UnifiedDiffShape, 404))
 def subtask_diff(request: HttpRequest, id: int, key: str, path: Path = "") -> Document:
-    return diff_of(of_subtask(request, id, key), path)
+    return diff_of(Scope(subtask_of(plan_of(request, id), key)), path)
 
 
 @turns.get("/{id}/changes", response=answers(ChangesShape, 404))
 def turn_changes(request: HttpRequest, id: int) -> Document:
-    return of_turn(request, id).changes.document()
+    return Scope(own(request, Turn, id)).changes.document()
 
 
 @turns.get("/{id}/diff", response=answers(UnifiedDiffShape, 404))
 def turn_diff(request: HttpRequest, id: int, path: Path = "") -> Document:
-    return diff_of(of_turn(request, id), path)
+    return diff_of(Scope(own(request, Turn, id)), path)
 
 
 # Taking it back
@@ -167,64 +167,48 @@ def turn_diff(request: HttpRequest, id: int, path: Path = "") -> Document:
 @router.get("/{id}/undo", response=answers(UndoPreview, 404, 409))
 def preview_plan(request: HttpRequest, id: int) -> Document:
     """What taking the whole plan's changes back would do now."""
-    return preview_of(of_plan(request, id))
+    return preview_of(Scope(plan_of(request, id)))
 
 
 @router.post("/{id}/undo", response=answers(UndoShape, 404, 409, 422))
 def undo_plan(request: HttpRequest, id: int, body: UndoWanted | None = None) -> Undo:
     """Not while it runs."""
-    return undone(request, of_plan(request, id), body)
+    return undone(request, Scope(plan_of(request, id)), body)
 
 
 @router.get("/{id}/subtasks/{key}/undo", response=answers(UndoPreview, 404, 409))
 def preview_subtask(request: HttpRequest, id: int, key: str) -> Document:
-    return preview_of(of_subtask(request, id, key))
+    return preview_of(Scope(subtask_of(plan_of(request, id), key)))
 
 
 @router.post("/{id}/subtasks/{key}/undo", response=answers(UndoShape, 404, 409, 422))
 def undo_subtask(request: HttpRequest, id: int, key: str, body: UndoWanted | None = None) -> Undo:
-    return undone(request, of_subtask(request, id, key), body)
+    return undone(request, Scope(subtask_of(plan_of(request, id), key)), body)
 
 
 @turns.get("/{id}/undo", response=answers(UndoPreview, 404, 409))
 def preview_turn(request: HttpRequest, id: int) -> Document:
-    return preview_of(of_turn(request, id))
+    return preview_of(Scope(own(request, Turn, id)))
 
 
 @turns.post("/{id}/undo", response=answers(UndoShape, 404, 409, 422))
 def undo_turn(request: HttpRequest, id: int, body: UndoWanted | None = None) -> Undo:
     """Once the turn has ended."""
-    return undone(request, of_turn(request, id), body)
+    return undone(request, Scope(own(request, Turn, id)), body)
 
 
 @undos.get("/{id}/undo", response=answers(UndoPreview, 404, 409))
 def preview_undo(request: HttpRequest, id: int) -> Document:
-    return preview_of(of_undo(request, id))
+    return preview_of(Scope(own(request, Undo, id)))
 
 
 @undos.post("/{id}/undo", response=answers(UndoShape, 404, 409, 422))
 def reverse_undo(request: HttpRequest, id: int, body: UndoWanted | None = None) -> Undo:
     """The files as they were before that undo; once."""
-    return undone(request, of_undo(request, id), body)
+    return undone(request, Scope(own(request, Undo, id)), body)
 
 
-# Whose they are, and what is answered of all alike
-
-
-def of_plan(request: HttpRequest, id: int) -> Scope:
-    return Scope(plan_of(request, id))
-
-
-def of_subtask(request: HttpRequest, id: int, key: str) -> Scope:
-    return Scope(subtask_of(plan_of(request, id), key))
-
-
-def of_turn(request: HttpRequest, id: int) -> Scope:
-    return Scope(own(request, Turn, id))
-
-
-def of_undo(request: HttpRequest, id: int) -> Scope:
-    return Scope(own(request, Undo, id))
+# What is asked and answered of all alike
 
 
 def own(request: HttpRequest, model: type[Row], id: int) -> Row:

@@ -23,7 +23,6 @@ from console.changed_files import (
     address,
     commands_in,
     listed_files,
-    one_change,
     one_file,
     scope_of,
 )
@@ -134,7 +133,7 @@ def blob(request: HttpRequest, pk: int) -> HttpResponse:
     """One side of a file: a picture to be shown, or with `save` anything to be saved."""
     scope = scope_of(request, own_conversation(request, pk))
     try:
-        change = one_change(scope, request.GET.get("path", ""), request.GET.get("origin", ""))
+        change = scope.changes.change_of(request.GET.get("path", ""), request.GET.get("origin", ""))
         side = change.old if request.GET.get("side") == "old" else change.new
         content = content_of(scope, side)
         if "save" not in request.GET:

@@ -86,12 +86,20 @@ class Changes:
         """Whether the folder has files that are in no list, as rules of git's leave them out."""
         return any(each.leaves_out for each in self.recordings)
 
-    def change_of(self, path: str) -> Change:
+    def change_of(self, path: str, origin: str = "") -> Change:
         """Raises NotFound. The turns' own comes first, where others changed the file as well."""
-        found = sorted((c for c in self.files if c.path == path), key=lambda c: not c.is_own)
+        found = [c for c in self.files if c.path == path and origin in ("", c.origin)]
         if not found:
-            raise NotFound(gettext("{path} was not changed.").format(path=display_path(path)))
-        return found[0]
+            raise NotFound(self.why_not(path))
+        return min(found, key=lambda each: not each.is_own)
+
+    def why_not(self, path: str) -> str:
+        """Why there is no change of it: that is not known, or not any more, or there was none."""
+        if self.stopped:
+            return NOT_KNOWN[self.stopped]
+        if len(self.kept) < len(self.ended):
+            return gettext("What was changed is not kept any more.")
+        return gettext("{path} was not changed.").format(path=display_path(path))
 
     def diff(self, longest: int, changes: list[Change] | None = None) -> str:
         """As a unified diff of at most so many characters: the turns' own, or these."""
@@ -188,7 +196,7 @@ def changes_text(
     if path is not None:
         if named := [each for each in changes if path in (each.path, each.was)]:
             return as_diff(Path(recorded.root), named, MOST_DIFF)
-        return f"{display_path(path)} was not changed."
+        return recorded.why_not(path)
     lines = [line_of(each) for each in changes[:MOST_NAMED]]
     if len(changes) > MOST_NAMED:
         lines.append(f"and {len(changes) - MOST_NAMED:,} more")

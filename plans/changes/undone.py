@@ -31,14 +31,6 @@ HELD = 64  # undos whose files are held in memory
 
 
 @dataclass(frozen=True)
-class Restored:
-    """What an undo left at a path, and when."""
-
-    to: Version | None
-    at: datetime
-
-
-@dataclass(frozen=True)
 class TakenBack:
     """`at` is when the last of it was, where nothing is left; `paths` are those that are as they
     were before."""
@@ -137,28 +129,23 @@ class UndoHistory:
             return NOTHING
         if len(changes.kept) < len(changes.ended):
             return self.by_rows(changes, subjects)
-        courses = self.courses(changes, every, subjects)
-        gone: dict[str, datetime | None] = {}
-        sides = [(path, old, new) for path, old, new, _ in sides_of(changes.files)]
-        for path, old, new in sides:
-            course = courses[path]
-            last, tip = course.left, course.tip
-            state = last.to if last else tip
-            if state != new and state in {old, *course.before}:
-                gone[path] = last.at if last and last.to != tip else None
-        moments = [at for at in gone.values() if at]
-        unknown = any(stays_unknown(each) for each in changes.files)
-        is_whole = bool(moments) and not unknown and len(gone) == len({path for path, *_ in sides})
-        paths = frozenset(gone) if moments else frozenset[str]()
-        return TakenBack(max(moments) if is_whole else None, paths)
+        histories, sides = self.histories(changes, every, subjects), [*sides_of(changes.files)]
+        gone = {path for path, old, new, _ in sides if histories[path].is_back(old, new)}
+        moments = [at for path in gone if (at := histories[path].undone_at)]
+        if not moments:
+            return NOTHING
+        # What was never recorded no undo can put back.
+        unknown = (e.kind == "not_recorded" and e.origin != Origin.OUTSIDE for e in changes.files)
+        is_part = any(unknown) or any(path not in gone for path, *_ in sides)
+        return TakenBack(None if is_part else max(moments), frozenset(gone))
 
     def to_undo(self, changes: Changes) -> list[Change]:
         """What taking all of it back has to look at: what earlier undos have left is no change of
         somebody else, and may be there again though in the end the turns left nothing there."""
         if not self.rows:
             return changes.files
-        courses = self.courses(changes, changes.recordings)
-        left = {path: each.left.to for path, each in courses.items() if each.left}
+        histories = self.histories(changes, changes.recordings)
+        left = {path: each.left for path, each in histories.items() if each.undone}
         found = []
         for change in changes.files:
             if any(left.get(path, new) != new for path, _, new in change.sides):
@@ -168,28 +155,25 @@ class UndoHistory:
                 found.append(change)
         known = {path for path, *_ in sides_of(changes.files)}
         for path in sorted(left.keys() - known):
-            found += one_path(path, courses[path].before[-1], left[path], Origin.OWN)
+            found += one_path(path, histories[path].before[-1], left[path], Origin.OWN)
         return found
 
-    def courses(
+    def histories(
         self, changes: Changes, every: list[Recording], subjects: Collection[str] = ()
     ) -> dict[str, PathHistory]:
         """By path, what recordings and then undos have made of it. An undo that left nothing of
         all of it found the files that it had no need to touch as they had been."""
         found: dict[str, PathHistory] = defaultdict(PathHistory)
-        own = {each.pk for each in changes.kept}
-        for recording in Changes(changes.root, every).kept:
-            if recording.root == changes.root:
-                for path, old, new, _ in sides_of(
-                    composed_changes(changes.root, (recording.changes,))
-                ):
-                    found[path].go_on(old, new, recording.began_at if recording.pk in own else None)
-        for row in self.rows:
-            if row.root == changes.root:
-                if row.whole and row.subject in subjects:
-                    for path, old, _, _ in sides_of(changes.files):
-                        found[path].put_back(old, row.created_at)
-                for path, to in versions_left(row).items():
+        root, own = changes.root, {each.pk for each in changes.kept}
+        for each in Changes(root, [row for row in every if row.root == root]).kept:
+            began_at = each.began_at if each.pk in own else None
+            for path, old, new, _ in sides_of(composed_changes(root, (each.changes,))):
+                found[path].go_on(old, new, began_at)
+        for row in self.rows if found else ():
+            if row.root == root:
+                whole = changes.files if row.whole and row.subject in subjects else []
+                then = {path: old for path, old, _, _ in sides_of(whole)}
+                for path, to in {**then, **versions_left(row)}.items():
                     found[path].put_back(to, row.created_at)
         return found
 
@@ -207,12 +191,14 @@ class UndoHistory:
 @dataclass
 class PathHistory:
     """What became of one path: `before` each recording up to the first that is asked about, when
-    the last of those that are `wrote` there, at the `tip` of all, and by the last undo since."""
+    the last of those that are `wrote` there, at the `tip` of all, and what was `left` when by the
+    last undo since, if there was one."""
 
     before: list[Version | None] = field(default_factory=list)
     wrote: datetime | None = None
     tip: Version | None = None
-    left: Restored | None = None
+    left: Version | None = None
+    undone: datetime | None = None
 
     def go_on(self, old: Version | None, new: Version | None, asked_at: datetime | None) -> None:
         if self.wrote is None:
@@ -223,12 +209,17 @@ class PathHistory:
 
     def put_back(self, to: Version | None, at: datetime) -> None:
         if self.wrote and at > self.wrote:
-            self.left = Restored(to, at)
+            self.left, self.undone = to, at
 
+    def is_back(self, old: Version | None, new: Version | None) -> bool:
+        """Whether a change of it is gone: it is as it was before that, or earlier."""
+        now = self.left if self.undone else self.tip
+        return now != new and now in {old, *self.before}
 
-def stays_unknown(change: Change) -> bool:
-    """Whether no undo can put it back: it was never recorded."""
-    return change.kind == "not_recorded" and change.origin != Origin.OUTSIDE
+    @property
+    def undone_at(self) -> datetime | None:
+        """When an undo has made another of it than the recordings."""
+        return self.undone if self.left != self.tip else None
 
 
 def versions_left(row: Undo) -> dict[str, Version | None]:

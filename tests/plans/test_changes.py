@@ -20,6 +20,7 @@ from tests.inner import (
     Scope,
     Store,
     StoreBroken,
+    changes_text,
     held_changes,
     housekeeping,
     snapshot,
@@ -40,6 +41,9 @@ from tests.world import (
 )
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
+
+
+NOT_KEPT = "What was changed is not kept any more."
 
 
 def write(path, content):
@@ -178,6 +182,9 @@ class TestApi:
         housekeeping.forget(Recording.objects.values_list("pk", flat=True))
         found = self.get(f"/plans/{plan.pk}/changes").json()
         assert (found["files"], found["kept"], found["changes"]) == (1, False, [])
+        one = self.get(f"/plans/{plan.pk}/changes/diff?path=a.txt")
+        assert (one.status_code, one.json()["detail"]) == (404, NOT_KEPT)
+        assert changes_text(Scope(plan).changes, [], "a.txt") == NOT_KEPT
 
     def test_sums_of_files_that_are_not_kept_say_that_it_may_be_less(self, c):
         plan = run(c, write("a.txt", "2\n"), done(), write("a.txt", "3\n"), done())
