@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlencode
 
 from django.core.exceptions import ObjectDoesNotExist
+from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -31,7 +31,6 @@ from plans.changes.scope import Scope
 MOST_DRAWN = 20  # files of which the page has the diffs; of more, each is fetched
 MOST_LISTED = 100  # files on one page
 LONGEST_COMMAND = 80  # characters of one that is named
-Side = Literal["old", "new"]
 
 
 def address(scope: Scope, name: str = "changed-files", /, **more: object) -> str:
@@ -81,7 +80,7 @@ class ChangedFile:
     change: Change
     address: str
     diff: Diff | None = None
-    images: dict[Side, str] = field(default_factory=dict)
+    images: dict[str, str] = field(default_factory=dict)
     download: str = ""
     is_drawn: bool = True
     link: str = ""  # where a link leads, in a sentence
@@ -135,10 +134,8 @@ class ChangedFile:
         if old and new:
             words = gettext("Binary file, {now}, was {was}")
             return words.format(now=format_size(new.size), was=format_size(old.size))
-        words = (
-            gettext("Binary file, {size}, new") if new else gettext("Binary file, {size}, removed")
-        )
-        side = new or old
+        gone = gettext("Binary file, {size}, removed")
+        words, side = (gettext("Binary file, {size}, new"), new) if new else (gone, old)
         return words.format(size=format_size(side.size)) if side else ""
 
     @property
@@ -179,47 +176,36 @@ class Group:
 
 @dataclass(frozen=True)
 class ListedFiles:
-    """One page of them, from the file with the number `first` on, of `count`."""
+    """One page of them."""
 
     groups: list[Group]
-    first: int
-    count: int
-    page: int
+    page: Page[Change]
 
     @property
     def files(self) -> list[ChangedFile]:
         return [file for group in self.groups for file in group.files]
 
     @property
-    def last(self) -> int:
-        return self.first + len(self.files) - 1
-
-    @property
-    def has_earlier(self) -> bool:
-        return self.first > 1
-
-    @property
-    def has_later(self) -> bool:
-        return self.last < self.count
+    def count(self) -> int:
+        return self.page.paginator.count
 
 
-def listed_files(scope: Scope, page: int = 1) -> ListedFiles:
+def listed_files(scope: Scope, number: int = 1) -> ListedFiles:
     """The turn's own first. Up to MOST_DRAWN files have their diffs; of more, each one's is fetched
     when it is unfolded."""
     listed = in_order(scope)
-    page = min(max(page, 1), page_of(len(listed)))
-    start, folded = (page - 1) * MOST_LISTED, len(listed) > MOST_DRAWN
+    page = Paginator(listed, MOST_LISTED).get_page(max(number, 1))
     with Store.of(Path(scope.changes.root)) as store:
         files = [
-            drawn_file(scope, store, change, f"file-{n}", with_diff=not folded)
-            for n, change in enumerate(listed[start : start + MOST_LISTED], start + 1)
+            drawn_file(scope, store, change, f"file-{n}", with_diff=len(listed) <= MOST_DRAWN)
+            for n, change in enumerate(page, page.start_index())
         ]
     counts = Counter(change.origin for change in listed)
     groups = [
         Group(origin, [f for f in files if f.change.origin == origin], counts[origin])
         for origin in ORDER
     ]
-    return ListedFiles([each for each in groups if each.files], start + 1, len(listed), page)
+    return ListedFiles([each for each in groups if each.files], page)
 
 
 def standing_files(scope: Scope) -> Iterator[ChangedFile]:
@@ -230,14 +216,9 @@ def standing_files(scope: Scope) -> Iterator[ChangedFile]:
             yield ChangedFile(f"file-{place}", each, place_of(scope, place), is_drawn=False)
 
 
-def page_of(place: int) -> int:
-    """Where the file with this number is."""
-    return max(1, math.ceil(place / MOST_LISTED))
-
-
 def place_of(scope: Scope, place: int) -> str:
     """The address of the file with this number, on its page."""
-    page = page_of(place)
+    page = math.ceil(place / MOST_LISTED)
     return f"{address(scope, **({'page': page} if page > 1 else {}))}#file-{place}"
 
 
@@ -256,29 +237,23 @@ def one_file(scope: Scope, path: str, origin: str, id: str) -> ChangedFile:
 
 
 def drawn_file(
-    scope: Scope,
-    store: Store,
-    change: Change,
-    id: str,
-    *,
-    with_diff: bool,
-    is_whole: bool = False,
+    scope: Scope, store: Store, change: Change, id: str, *, with_diff: bool, is_whole: bool = False
 ) -> ChangedFile:
     named = {"path": change.path, "origin": change.origin, "id": id}
-    to = address(scope, "changed-file", **named)
-    images: dict[Side, str] = {}
-    if change.is_binary and with_diff:
-        if change.old and is_image(store, change.old):
-            images["old"] = address(scope, "changed-blob", **named, side="old")
-        if change.new and is_image(store, change.new):
-            images["new"] = address(scope, "changed-blob", **named, side="new")
+    sides = {side: each for side, each in (("new", change.new), ("old", change.old)) if each}
+    images = {
+        side: address(scope, "changed-blob", **named, side=side)
+        for side, each in sides.items()
+        if with_diff and change.is_binary and is_image(store, each)
+    }
     diff = None
     if with_diff and change.kind != "not_recorded" and not change.is_binary:
         diff = diff_of(store, change)
         diff = diff if is_whole else diff.shortened()
-    side = "new" if change.new else "old"
+    side = next(iter(sides), "old")
     download = address(scope, "changed-blob", **named, side=side, save=1)
     link = link_words(store, change) if with_diff else ""
+    to = address(scope, "changed-file", **named)
     return ChangedFile(id, change, to, diff, images, download, is_drawn=with_diff, link=link)
 
 
