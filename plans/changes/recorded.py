@@ -18,7 +18,6 @@ from agents.models import Recording, SkippedFile
 from agents.statements import prepared
 from agents.tools.confinement import display_path
 from plans.changes.held import composed_changes
-from plans.models import Plan
 
 Document = dict[str, object]
 
@@ -147,11 +146,6 @@ def changes_of(recordings: Iterable[Recording]) -> Changes:
 @prepared
 def recordings_of(plan: int) -> QuerySet[Recording]:
     return Recording.objects.filter(turn__attempt__subtask__plan=plan).order_by("turn")
-
-
-def recorded_turns(plan: Plan) -> dict[int, Recording]:
-    """The recordings of a plan's attempts, by turn, in their order."""
-    return {each.turn_id: each for each in recordings_of.models(plan=plan.pk)}
 
 
 def sums_document(sums: Sums) -> Document:
