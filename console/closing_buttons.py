@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
 from agents.models import Message
-from console.changed_files import address_of
+from console.changes.changed_files import address_of
 from console.endings import Ending
 from console.plan_buttons import PlanButton, PlanButtons
 from console.status_labels import Snapshot

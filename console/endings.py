@@ -16,7 +16,7 @@ from agents.models import Message, ToolCall
 from agents.sentences import listed
 from agents.statements import prepared
 from agents.timestamps import timestamp
-from console.changed_files import standing_files
+from console.changes.changed_files import standing_files
 from console.status_labels import Snapshot, stopped_by
 from plans.actions.endings import STOPPED
 from plans.changes.scope import Scope

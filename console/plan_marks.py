@@ -16,7 +16,7 @@ from agents.changes.store import Store
 from agents.models import Conversation
 from agents.tools.paths import path_bytes
 from agents.workspace.files import AgentFiles
-from console.changed_files import diff_of
+from console.changes.changed_files import diff_of
 from console.changes.lines import Diff
 from plans.changes.scope import Scope
 from plans.models import Attempt, Plan, Subtask

@@ -234,7 +234,6 @@ from agents.workspace.files import AgentFiles, moment_of
 from agents.workspace.trash import store
 from console import alternatives as console_alternatives
 from console import (
-    changed_files,
     env,
     formulas,
     fragments,
@@ -265,9 +264,10 @@ from console.auth.tokens import bearer_of, create_token, revoke_token
 from console.auth.tokens import digest_of as tokens_digest_of
 from console.auth.users import LONGEST, OWNER, known_username, local_owner, new_username
 from console.chain_pages import ChainFile
-from console.changed_files import MOST_DRAWN, MOST_LISTED
+from console.changes import changed_files
 from console.changes.calls import call_status, diff_of, draw_call, whole_change
 from console.changes.calls import question_of as call_display_question_of
+from console.changes.changed_files import MOST_DRAWN, MOST_LISTED
 from console.changes.lines import HEAD, LONG, MOST_HIDDEN, diff_of_files, text_lines
 from console.changes.lines import MOST_CHARACTERS as CALL_DISPLAY_MOST_CHARACTERS
 from console.changes.lines import MOST_LINES as CALL_DISPLAY_MOST_LINES

@@ -6,7 +6,7 @@ from django import template
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
-from console.changed_files import Group, address, address_of
+from console.changes.changed_files import Group, address, address_of
 from console.changes.lines import change_signs
 from console.components import component
 from console.language import grouped

@@ -19,18 +19,18 @@ from agents.errors import Refused
 from agents.models import Conversation
 from agents.tools.images import NotShown, image_of
 from console.call_images import HEADERS
-from console.changed_files import (
+from console.changes.changed_files import (
     address,
     commands_in,
     listed_files,
     one_file,
     scope_of,
 )
+from console.changes.undo_rows import undo_rows
 from console.components import append, remove, replace, replace_content
 from console.conversation_state import read_state
 from console.form_parsing import number
 from console.htmx import own_conversation, verb
-from console.undo_rows import undo_rows
 from plans import actions
 from plans.changes.scope import Scope
 from plans.models import Plan

@@ -658,7 +658,7 @@ def test_the_preview_leads_to_what_changed_a_file_again(c):
 
 
 def test_of_many_files_it_leads_to_the_page_that_has_the_one(c, monkeypatch):
-    monkeypatch.setattr("console.changed_files.MOST_LISTED", 1)
+    monkeypatch.setattr("console.changes.changed_files.MOST_LISTED", 1)
     plan = run(c, shell("echo 2 > z"), done(), shell("echo > b; echo 3 > z"), done())
     alice = signed_in(person("alice"))
     about = f"plan={plan.pk}&subtask="

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 from agents.changes.undo import Preview
 from agents.changes.undo_steps import Row
 from agents.models import Recording
-from console.changed_files import in_order, place_of
+from console.changes.changed_files import in_order, place_of
 from console.language import format_size
 from plans.changes.scope import Scope
 
