@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
 from agents.models import Message
+from console.changes.changed_files import address_of
 from console.endings import Ending
 from console.plan_buttons import PlanButton, PlanButtons
 from console.status_labels import Snapshot
@@ -87,7 +88,7 @@ def closing_buttons(
     elif is_shown and end.starts_again:
         goes_on = [button(AGAIN, to=reverse("plan-again", args=[talk]))]
     if is_changed:
-        changed = f"{reverse('changed-files', args=[talk])}?plan={plan['id']}"
+        changed = address_of(talk, plan=plan["id"])
         goes_on.append(button(CHANGES, to=changed))
         undo = button(UNDO, to=f"{changed}&undo")
     use_again = button(USE_AGAIN, to=reverse("plan-use-again", args=[talk, plan["id"]]))

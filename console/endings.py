@@ -3,44 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from django.db.models import QuerySet
+from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
-from agents.models import FileChange, Message, ToolCall
+from agents.models import Message, ToolCall
 from agents.sentences import listed
 from agents.statements import prepared
 from agents.timestamps import timestamp
-from console.changes.lines import change_signs, diff_of_pieces
+from console.changes.changed_files import standing_files
 from console.status_labels import Snapshot, stopped_by
 from plans.actions.endings import STOPPED
+from plans.changes.scope import Scope
+from plans.models import Plan
 from plans.progress import checked_words
 from plans.standing import ALL, of_document, weakest_of
 
 WRITES = ("write_file", "edit_file")
 MOST_FILES, MOST_CALLS = 8, 2_000
 COUNTS = ("checked", "by_word", "regressed")
-MOST_COUNTED = 40  # changes whose lines are counted for one card
 
 
-@dataclass
-class ChangedFile:
-    """`message` is the one whose call changed it last; `signs` are the lines that came and went,
-    such as +42 −3, where they are known."""
+@dataclass(frozen=True)
+class ClosingFile:
+    """`note` says what became of it: new · +42 −3. `call` is the one in `message` that wrote it
+    last, of a file that stands on no page of changes."""
 
     path: str
-    is_new: bool
-    calls: list[int] = field(default_factory=list)
+    leads_to: str
+    note: str = ""
     message: int = 0
-    signs: str = ""
+    call: int = 0
+
+
+@dataclass(frozen=True)
+class ClosingFiles:
+    """The first of so many."""
+
+    first: list[ClosingFile]
+    count: int
 
     @property
-    def last_call(self) -> int:
-        return self.calls[-1]
+    def further(self) -> int:
+        return self.count - len(self.first)
 
 
 @dataclass(frozen=True)
@@ -65,40 +75,26 @@ class Ending:
     words: str
     at: datetime | str | None
     is_current: bool
-    files: list[ChangedFile]
     retry: str = ""  # the subtask's key
     error: str = ""
     starts_again: bool = False
     checked: CheckedLine | None = None
     since: CheckedLine | None = None
 
-    @cached_property
-    def first_files(self) -> list[ChangedFile]:
-        files = self.files[:MOST_FILES]
-        count_lines(files)
-        return files
-
-    @property
-    def further(self) -> int:
-        return max(0, len(self.files) - MOST_FILES)
-
 
 def ending_of(message: Message, plan: Snapshot, viewer: str) -> Ending:
-    files = files_of(plan["id"])
     meta = message.meta
     if "ended" not in meta:
-        return ending_of_plan(message, plan, files)
+        return ending_of_plan(message, plan)
     is_open = plan["state"] in ("todo", "in_progress")
     is_current = is_open and plan["run"] == "idle" and not meta.get("over")
     if meta["ended"] == STOPPED:
         words, at = stopped_by(meta.get("by"), viewer), message.created_at
-        return Ending("paused", words, at, is_current, files, starts_again=is_current)
-    return ending_by_failure(message, plan, files, is_current=is_current)
+        return Ending("paused", words, at, is_current, starts_again=is_current)
+    return ending_by_failure(message, plan, is_current=is_current)
 
 
-def ending_by_failure(
-    message: Message, plan: Snapshot, files: list[ChangedFile], *, is_current: bool
-) -> Ending:
+def ending_by_failure(message: Message, plan: Snapshot, *, is_current: bool) -> Ending:
     """All as it is now while that subtask still stands failed, since what is beside it is as well;
     else one line as it was then."""
     rows = list(enumerate(plan["subtasks"], 1))
@@ -107,8 +103,8 @@ def ending_by_failure(
         if row["failed"] and row["key"] == message.meta.get("subtask"):
             words, error = failed_at(place, len(rows)), str(row["error"])
             retry = row["key"] if plan["attention"] == "failed" else ""
-            return Ending("failed", words, at, True, files, retry=retry, error=error)
-    return Ending("failed", failed_at(number, total), at, False, files)
+            return Ending("failed", words, at, True, retry=retry, error=error)
+    return Ending("failed", failed_at(number, total), at, False)
 
 
 def failed_at(number: int | None, total: int) -> str:
@@ -118,7 +114,7 @@ def failed_at(number: int | None, total: int) -> str:
     return sentence.format(number=number, total=total)
 
 
-def ending_of_plan(message: Message, plan: Snapshot, files: list[ChangedFile]) -> Ending:
+def ending_of_plan(message: Message, plan: Snapshot) -> Ending:
     """Of the plan itself; history where a subtask that was not true any more is done again."""
     then = message.meta.get("checked")
     places = {"by_word_at": numbers_of(plan, None), "regressed_at": numbers_of(plan, False)}
@@ -126,13 +122,13 @@ def ending_of_plan(message: Message, plan: Snapshot, files: list[ChangedFile]) -
     checked = checked_line(then or now, checked_then(message, plan)) if now["total"] else None
     if message.meta.get("over") or plan["state"] in ("todo", "in_progress"):
         shape = checked.shape if checked else "done"
-        return Ending(shape, ALL["done"].word, message.created_at, False, files, checked=checked)
+        return Ending(shape, ALL["done"].word, message.created_at, False, checked=checked)
     standing = of_document(plan)  # as in the drawer
     if plan["state"] != "done":  # each of its subtasks was skipped
-        return Ending(standing.shape, standing.word, plan["finished_at"], True, files)
+        return Ending(standing.shape, standing.word, plan["finished_at"], True)
     is_other = then and any(then[name] != now[name] for name in COUNTS)
     since = checked_line(now, last_checked(plan)) if is_other else None
-    ending = Ending(standing.shape, ALL["done"].word, plan["finished_at"], True, files)
+    ending = Ending(standing.shape, ALL["done"].word, plan["finished_at"], True)
     return replace(ending, checked=checked, since=since)
 
 
@@ -194,16 +190,27 @@ def untrue_since(row: Snapshot) -> str:
     return str(row["untrue_since"] or "") or checked_at(row)
 
 
-def files_of(plan: int) -> list[ChangedFile]:
-    """What its attempts have written or edited, in the order in which they first did."""
-    found: dict[str, ChangedFile] = {}
+def files_of(plan: Snapshot, conversation: int) -> ClosingFiles:
+    """What its attempts changed and no undo has taken back, as "View changes" beside it has it.
+    Where that is not known, or not kept any more, what calls have written can still be read."""
+    scope = Scope(Plan.objects.get(pk=plan["id"]))
+    if not scope.changes.is_known and not scope.taken_back.at:
+        return files_written(plan["id"], conversation)
+    files = islice(standing_files(scope), MOST_FILES)
+    first = [ClosingFile(each.change.path, each.address, each.note) for each in files]
+    return ClosingFiles(first, len(scope.standing))
+
+
+def files_written(plan: int, conversation: int) -> ClosingFiles:
+    """In the order in which calls first did, each with the call that did last."""
+    found: dict[str, ClosingFile] = {}
+    address = reverse("conversation", args=[conversation])
     for call, message, arguments, is_new in writing_calls.rows(plan=plan):
         path = arguments.get("path") if isinstance(arguments, dict) else None
         if isinstance(path, str) and path:
-            file = found.setdefault(path, ChangedFile(path, is_new=bool(is_new)))
-            file.calls.append(call)
-            file.message = message
-    return list(found.values())
+            note = found[path].note if path in found else gettext("new") if is_new else ""
+            found[path] = ClosingFile(path, f"{address}?at={message}", note, message, call)
+    return ClosingFiles([*found.values()][:MOST_FILES], len(found))
 
 
 @prepared
@@ -211,20 +218,6 @@ def writing_calls(plan: int) -> QuerySet[ToolCall, Any]:
     done = ToolCall.objects.filter(turn__attempt__subtask__plan=plan, tool__in=WRITES)
     rows = done.filter(state=ToolCall.State.DONE).order_by("pk")
     return rows.values_list("pk", "message", "arguments", "file_change__is_new")[:MOST_CALLS]
-
-
-def count_lines(files: list[ChangedFile]) -> None:
-    """Put in how many lines came and went, where that does not take long."""
-    changes = FileChange.objects.filter(call__in=[call for file in files for call in file.calls])
-    if sum(len(file.calls) for file in files) > MOST_COUNTED:
-        return
-    known = {each.pk: each for each in changes}
-    for file in files:
-        own = [known[call] for call in file.calls if call in known]
-        if len(own) < len(file.calls) or any(change.left_out for change in own):
-            continue
-        diffs = [diff_of_pieces(change.old, change.new, change.line) for change in own]
-        file.signs = change_signs(sum(d.added for d in diffs), sum(d.removed for d in diffs))
 
 
 def calls_of(plan: int) -> int:

@@ -15,7 +15,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 
 from agents.events import MOST_READ, read_after
-from agents.models import Message
+from agents.models import Message, Recording, Undo
 from agents.statements import prepared
 from console.attachments import files_of
 from console.call_progress import running_calls
@@ -35,7 +35,6 @@ from console.thread import (
     read_messages,
     with_alternatives,
 )
-from console.undone_turns import turns_of_undo
 from plans.models import Attempt, Plan
 from plans.snapshot import snapshot
 
@@ -54,6 +53,7 @@ STATE = {
     "cursor": "conversation/_cursor.html",
 }
 DRAWER = ("plan", "drawer-toggle")
+MOST_TOUCHED = 200  # turns that are drawn again after an undo
 NEAR_END = 30  # turns: of a plan that is over each is a line, and as many may be in view
 AT_A_GLANCE = (*DRAWER, "dock", "status", "alarm")
 
@@ -143,17 +143,20 @@ def thread_pieces(now: ConversationState, after: int, growing: bool = False) -> 
     touched = touched_turns(now, after)
     touched.turns.update(turn for turn in changed.values() if turn)
     wanted = Q(pk__in=changed) | Q(turn__in=touched.turns) | Q(kind=Message.Kind.PLAN)
+    if touched.files:
+        wanted |= Q(meta__has_key="closing")
     rows = list(read_messages(c).filter(wanted))
     yield from group_pieces(now, rows, changed.keys(), touched, after)
 
 
 @dataclass
 class Touched:
-    """Turns whose head or foot may read differently now, and the keys of subtasks at which an
-    attempt has failed since."""
+    """Turns whose head or foot may read differently now, the keys of subtasks at which an attempt
+    has failed since, and whether other files are known to have changed by now."""
 
     turns: set[int]
     failed: set[str] = field(default_factory=set)
+    files: bool = False
 
 
 def touched_turns(now: ConversationState, after: int) -> Touched:
@@ -161,6 +164,7 @@ def touched_turns(now: ConversationState, after: int) -> Touched:
     keys = set()
     for event in read_after(now.conversation.pk, after):
         kind, _, pk = event.subject.partition(":")
+        touched.files |= event.type in ("files.undone", "turn.recorded")
         if kind == "turn":
             touched.turns.add(int(pk))
         elif kind == "undo":
@@ -173,6 +177,17 @@ def touched_turns(now: ConversationState, after: int) -> Touched:
         attempts = Attempt.objects.filter(subtask__plan=now.plan["id"], subtask__key__in=keys)
         touched.turns.update(attempts.values_list("turn", flat=True))
     return touched
+
+
+def turns_of_undo(pk: int) -> set[int]:
+    """Of how many changes are left may read differently after it: the newest that changed files in
+    its folder, since others than its own may have changed the same files."""
+    row = Undo.objects.filter(pk=pk).first()
+    if row is None:
+        return set()
+    rows = Recording.objects.filter(turn__conversation=row.conversation_id, root=row.root)
+    newest = rows.filter(files__gt=0).order_by("-turn").values_list("turn", flat=True)
+    return set(newest[:MOST_TOUCHED])
 
 
 def group_pieces(
@@ -191,7 +206,7 @@ def group_pieces(
     yield from fold_pieces(now, thread, folds, touched, after)
     appended: set[str] = set()
     for message in rows:
-        if message.pk not in changed and not depends_on_others(message, now, touched.turns):
+        if message.pk not in changed and not depends_on_others(message, now, touched):
             continue
         group = groups.get(group_id(message)) or groups_of([message])[0]
         if group.id in appended or (group.id in folded and group.first_seq > after):
@@ -226,11 +241,14 @@ def fold_pieces(
             yield replace(f"{group.id}-before", thread.attempts_before(group))
 
 
-def depends_on_others(message: Message, now: ConversationState, touched: set[int]) -> bool:
-    """Cards show the plan, what a person sent whether it waits, an approval what was decided."""
+def depends_on_others(message: Message, now: ConversationState, touched: Touched) -> bool:
+    """Cards show the plan, what a person sent whether it waits, an approval what was decided, the
+    card of an end which files were changed."""
+    if touched.files and message.meta.get("closing"):
+        return True
     if message.kind == Message.Kind.PLAN:
         return now.plan is not None and message.meta.get("plan") == now.plan["id"]
-    return message.turn_id in touched and (
+    return message.turn_id in touched.turns and (
         message.role == "user" or message.kind == Message.Kind.APPROVAL
     )
 

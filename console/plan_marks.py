@@ -5,7 +5,7 @@ A subtask's changes are known when its attempt has ended.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -16,17 +16,11 @@ from agents.changes.store import Store
 from agents.models import Conversation
 from agents.tools.paths import path_bytes
 from agents.workspace.files import AgentFiles
-from console.changed_files import diff_of
+from console.changes.changed_files import diff_of
 from console.changes.lines import Diff
-from plans.changes import (
-    Changes,
-    changes_of_plan,
-    changes_of_subtask,
-    recorded_turns,
-)
+from plans.changes.scope import Scope
 from plans.models import Attempt, Plan, Subtask
 from plans.queries import active_plan
-from plans.undone import UndoHistory
 
 MOST_DRAWN = 400_000  # characters
 SHAPES = {"added": "added", "modified": "edited", "renamed": "edited", "deleted": "removed"}
@@ -45,15 +39,13 @@ class Marks:
     """By path below the workspace; empty without a plan, or where it worked in another folder."""
 
     plan: Plan | None = None
-    changes: Changes = field(default_factory=lambda: Changes(""))
-    undone: frozenset[str] = frozenset()  # paths, of what the plan has changed
-    last_undo: int = 0
+    scope: Scope | None = None  # of the plan, if it worked here
 
     @cached_property
     def by_path(self) -> dict[str, Change]:
         """Without what an undo has put back."""
-        own = (each for each in self.changes.files if each.is_own and each.kind in SHAPES)
-        return {text_path(each.path): each for each in own if each.path not in self.undone}
+        own = self.scope.standing if self.scope else []
+        return {text_path(each.path): each for each in own if each.kind in SHAPES}
 
     @cached_property
     def folders(self) -> dict[str, set[str]]:
@@ -67,8 +59,11 @@ class Marks:
     @property
     def tag(self) -> str:
         """Another one when there are other marks."""
-        tag = f"{self.plan.pk if self.plan else 0}-{len(self.changes.ended)}"
-        return f"{tag}-{self.last_undo}" if self.last_undo else tag
+        plan = self.plan.pk if self.plan else 0
+        if self.scope is None:
+            return f"{plan}-0"
+        tag, undos = f"{plan}-{len(self.scope.changes.ended)}", self.scope.undos.rows
+        return f"{tag}-{undos[-1].pk}" if undos else tag
 
     def shape(self, path: str, *, is_folder: bool) -> str:
         if not is_folder:
@@ -89,19 +84,20 @@ class Marks:
         return sorted(gone.items())
 
     def last_change(self, path: str) -> LastChange | None:
-        if self.plan is None or path not in self.by_path:
+        if self.scope is None or path not in self.by_path:
             return None
-        turns = [pk for pk, each in recorded_turns(self.plan).items() if each.files]
+        turns = [each.turn_id for each in self.scope.changes.recordings if each.files]
         attempts = Attempt.objects.filter(turn__in=turns).select_related("subtask")
         for attempt in attempts.order_by("-turn"):
-            for change in changes_of_subtask(attempt.subtask).files:
+            for change in Scope(attempt.subtask).changes.files:
                 if change.is_own and text_path(change.path) == path:
                     return LastChange(attempt.subtask, change)
         return None
 
     def diff(self, path: str) -> Diff:
         """What the plan changed in the file, line by line."""
-        with Store.of(Path(self.changes.root)) as store:
+        assert self.scope is not None, "it has no marks"
+        with Store.of(Path(self.scope.changes.root)) as store:
             diff = diff_of(store, self.by_path[path])
         if sum(len(line.text) for line in diff.rows) > MOST_DRAWN:
             return Diff(note=gettext("It is too long to be compared here."))
@@ -110,15 +106,10 @@ class Marks:
 
 def marks_of(conversation: Conversation, files: AgentFiles) -> Marks:
     plan = active_plan(conversation)
-    if plan is None:
-        return Marks()
-    changes = changes_of_plan(plan)
-    is_here = bool(changes.root) and Path(changes.root).resolve() == files.root.resolve()
-    if not is_here:
-        return Marks(plan)
-    undos = UndoHistory(plan.conversation_id)
-    undone = undos.of_plan(plan.pk, changes.recordings).paths
-    return Marks(plan, changes, undone, max((row.pk for row in undos.rows), default=0))
+    scope = Scope(plan) if plan else None
+    root = scope.changes.root if scope else ""
+    is_here = bool(root) and Path(root).resolve() == files.root.resolve()
+    return Marks(plan, scope if is_here else None)
 
 
 def text_path(path: str) -> str:

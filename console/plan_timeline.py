@@ -17,10 +17,10 @@ from console.form_parsing import number
 from console.status_labels import ENDS, shape_of_done
 from console.templatetags.messages import argument
 from console.timeline_lines import Line, approved_line, plain_line, updated_line
+from plans.changes.undone import undos_about
 from plans.comments import count_words
 from plans.models import Plan
 from plans.standing import standings_of
-from plans.undone import undos_about
 
 LINES_PER_PAGE = 500
 # What a line is about, and who did it, as a person chooses them.

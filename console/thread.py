@@ -21,13 +21,12 @@ from django.utils.translation import gettext
 
 from agents.engine.alternatives import Alternative, alternatives_of
 from agents.engine.usage import counts_from, times_of
-from agents.models import Conversation, Message, ToolCall, Turn, TurnState
+from agents.models import Conversation, Message, Recording, ToolCall, Turn, TurnState
 from console.finish_blocks import is_drawn_apart
 from console.status_labels import name_of_model, name_of_shape, shape_of_done, why_left_out
-from console.undone_turns import changes_of_turns
 from plans.alternatives import why_it_stays
+from plans.changes.undone import UndoHistory, summary
 from plans.models import Attempt, PlanVersion, State, Subtask
-from plans.undone import UndoHistory
 
 MESSAGES_PER_PAGE = 200  # messages on a page before "Show earlier"
 MOST_BACK = 1000  # and of one that opens at an older message
@@ -193,7 +192,12 @@ class TurnGroup:
     def changes(self) -> dict[str, object] | None:
         """How much it changed in its folder, with the attempts it stands for: as a plan's."""
         turns = [group.turn for group in (*self.before, self) if group.turn]
-        return changes_of_turns(turns, self.subtask, self.undos)
+        found: list[Recording] = [turn.recording for turn in turns if hasattr(turn, "recording")]
+        if not any(each.files for each in found):
+            return summary(found)
+        if self.subtask is None:
+            return summary(found, self.undos.of_turn(turns[-1].pk, found))
+        return summary(found, self.undos.of_plan(self.subtask.plan_id, found, self.subtask.key))
 
     @property
     def can_be_asked_again(self) -> bool:

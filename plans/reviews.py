@@ -17,16 +17,14 @@ from django.utils.translation import gettext
 
 from agents.actors import PERSON
 from agents.chains.store import load_chain
-from agents.changes.recording import changes_so_far
 from agents.db import in_db
 from agents.engine.asking import Answered, ask_model
 from agents.errors import Refused
 from agents.hidden_characters import revealed_in_json
 from agents.llm.errors import ModelError
 from agents.models import ToolCall, Turn
-from agents.pools import FILES
 from agents.tools.base import PLAN_TOOLS, ToolFailed
-from plans.changes import changes_of_subtask, changes_of_turn, changes_text
+from plans.changes.scope import Scope
 from plans.check_probes import Finding, shortened
 from plans.check_text import CheckJson
 from plans.models import Plan, Subtask
@@ -78,13 +76,7 @@ async def diff_of(turn: Turn, material: Material) -> str:
     """What was changed in the workspace's files, as far as it was recorded."""
     is_at_work = material.work is not None and material.work.pk == turn.pk
     try:
-        if is_at_work:
-            changes = await in_db(changes_of_turn, turn.pk)
-            files = await changes_so_far(turn.pk)
-        else:
-            changes = await in_db(changes_of_subtask, material.subtask)
-            files = await FILES.run(lambda: changes.files)
-        return await FILES.run(changes_text, changes, files, None, True)
+        return await Scope(turn if is_at_work else material.subtask).text(diff=True)
     except (ToolFailed, Refused, OSError):
         return ""
 

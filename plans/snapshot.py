@@ -13,7 +13,8 @@ from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import prepared
 from agents.timestamps import timestamp
 from plans.attempts import AttemptSummary, attempts_of, times_of_plan, used_by
-from plans.changes import recorded_turns
+from plans.changes.recorded import recordings_of
+from plans.changes.undone import UndoHistory, summary
 from plans.check_results import Latest, check_documents, latest_results
 from plans.check_text import DETERMINISTIC
 from plans.comments import kept_comments
@@ -21,7 +22,6 @@ from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, CheckResult, Plan,
 from plans.progress import progress
 from plans.queries import active_plan_and_goal, asking_plan, reload
 from plans.standing import attention_of, of_document
-from plans.undone import UndoHistory, summary
 
 Document = dict[str, object]
 
@@ -238,7 +238,8 @@ def changes_in(
     plan: Plan, subtasks: list[Subtask], attempts: Mapping[int, AttemptSummary]
 ) -> dict[str, Document | None]:
     """How much each subtask has changed, by key, and the plan, without one."""
-    of_turn, undos = recorded_turns(plan), UndoHistory(plan.conversation_id)
+    of_turn = {each.turn_id: each for each in recordings_of.models(plan=plan.pk)}
+    undos = UndoHistory(plan.conversation_id)
     found = {"": list(of_turn.values())}
     for each in subtasks:
         turns = [attempt.turn_id for attempt in attempts[each.pk].attempts]

@@ -19,7 +19,7 @@ from agents.models import Conversation, Turn
 from agents.tools import permissions
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 from plans import actions
-from plans.changes_tool import changes_tool
+from plans.changes.tool import changes_tool
 from plans.finishes import check_finish
 from plans.models import Plan, PlanVersion
 from plans.prompts import approved_text, plan_text

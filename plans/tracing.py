@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 
 from agents.models import Conversation, Turn
 from agents.telemetry import tracing
+from plans.changes.scope import Scope
 from plans.models import Attempt, Plan
 
 P = ParamSpec("P")
@@ -24,7 +25,7 @@ def operation(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def decorate(verb: Callable[P, R]) -> Callable[P, R]:
         @wraps(verb)
         def traced(*args: P.args, **kwargs: P.kwargs) -> R:
-            given = [*args, *kwargs.values()]
+            given = [about(each) for each in (*args, *kwargs.values())]
             facts = {"planside.plan.operation": name, **facts_of(given)}
             with tracing.span("plan.operation", facts) as span:
                 result = verb(*args, **kwargs)
@@ -35,6 +36,11 @@ def operation(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return traced
 
     return decorate
+
+
+def about(thing: object) -> object:
+    """What a verb was given; of changes that it is about, whose they are."""
+    return thing.plan or thing.about if isinstance(thing, Scope) else thing
 
 
 def facts_of(given: list[object]) -> dict[str, str | int]:

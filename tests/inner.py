@@ -232,7 +232,6 @@ from agents.workspace.files import AgentFiles, moment_of
 from agents.workspace.trash import store
 from console import alternatives as console_alternatives
 from console import (
-    changed_files,
     env,
     formulas,
     fragments,
@@ -263,9 +262,10 @@ from console.auth.tokens import bearer_of, create_token, revoke_token
 from console.auth.tokens import digest_of as tokens_digest_of
 from console.auth.users import LONGEST, OWNER, known_username, local_owner, new_username
 from console.chain_pages import ChainFile
-from console.changed_files import MOST_DRAWN, MOST_LISTED
+from console.changes import changed_files
 from console.changes.calls import call_status, diff_of, draw_call, whole_change
 from console.changes.calls import question_of as call_display_question_of
+from console.changes.changed_files import MOST_DRAWN, MOST_LISTED
 from console.changes.lines import HEAD, LONG, MOST_HIDDEN, diff_of_files, text_lines
 from console.changes.lines import MOST_CHARACTERS as CALL_DISPLAY_MOST_CHARACTERS
 from console.changes.lines import MOST_LINES as CALL_DISPLAY_MOST_LINES
@@ -345,12 +345,13 @@ from plans import (
     check_probes,
     check_runner,
     finishes,
-    held_changes,
     prompts,
     search,
 )
 from plans.attempts import attempts_of, times_of_plan
-from plans.changes import changes_of_plan, changes_of_subtask, changes_of_turn
+from plans.changes import held as held_changes
+from plans.changes.recorded import changes_text
+from plans.changes.scope import Scope
 from plans.check_probes import ask_service, file_finding
 from plans.check_results import finish_lines
 from plans.check_text import Check, looks_at, with_keys

@@ -135,7 +135,8 @@ def with_others(row: Row, others: list[Row]) -> Row:
     if fate != Fate.LOST and any(each.fate == Fate.LOST for each in others):
         fate, why = Fate.LOST, "moved"
     elif fate != Fate.LOST and not row.needs_word:
-        fate = next((each.fate for each in others if each.needs_word), fate)
+        asks = next((each.fate for each in others if each.needs_word), None)
+        fate, why = (asks, "moved") if asks else (fate, why)
     return replace(row, fate=fate, why=why, others=tuple(each.path for each in others))
 
 

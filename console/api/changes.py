@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from django.http import HttpRequest
 from ninja import Query, Router
 from pydantic import Field, StrictBool
 
 from agents.changes.recording import MOST_DIFF
-from agents.changes.undo import Preview, Wanted
+from agents.changes.undo import Wanted
 from agents.errors import NotFound
 from agents.models import Turn, Undo
 from console.api.auth import person, plan_of, subtask_of
 from console.api.plan_shapes import ExactShape
 from console.api.shapes import Body, answers
 from plans import actions
-from plans.changes import (
-    Changes,
-    Document,
-    changes_of_plan,
-    changes_of_subtask,
-    changes_of_turn,
-)
+from plans.changes.recorded import Document
+from plans.changes.scope import Scope
 
 router = Router(tags=["plans"])
 turns = Router(tags=["conversations"])
 undos = Router(tags=["conversations"])
+Row = TypeVar("Row", Turn, Undo)
 MOST_PATHS = 20_000  # of an undo
 Paths = Annotated[list[str], Field(max_length=MOST_PATHS, fail_fast=True)]
 Path = Annotated[
@@ -91,12 +87,14 @@ class UndoRow(ExactShape):
     """`fate` is what becomes of the file: it goes_back, is removed since it was new, or comes_back.
     What was changed_since, or is unsure (more than one wrote there), stays unless it is named in
     `force`; of what is not_kept nothing can be restored, `why` says for what reason: it was
-    not_recorded, is unreadable, a folder is there (folder_there) or a part of its path is no folder
-    (no_way)."""
+    not_recorded, is unreadable, a folder is there (folder_there), a part of its path is no folder
+    (no_way) or it was moved from or to a file that stays. `others` go back with it or not at all:
+    something was moved between them."""
 
     path: str
     fate: Literal["goes_back", "removed", "comes_back", "changed_since", "unsure", "not_kept"]
-    why: Literal["", "not_recorded", "unreadable", "folder_there", "no_way"]
+    why: Literal["", "not_recorded", "unreadable", "folder_there", "no_way", "moved"]
+    others: list[str]
     size_now: int | None
     size_then: int | None
     changed_at: datetime | None
@@ -137,53 +135,32 @@ class UndoShape(ExactShape):
 @router.get("/{id}/changes", response=answers(ChangesShape, 404))
 def plan_changes(request: HttpRequest, id: int) -> Document:
     """Of all attempts together; a file that is as it was before them is left out."""
-    return changes_of_plan(plan_of(request, id)).document()
+    return Scope(plan_of(request, id)).changes.document()
 
 
 @router.get("/{id}/changes/diff", response=answers(UnifiedDiffShape, 404))
 def plan_diff(request: HttpRequest, id: int, path: Path = "") -> Document:
-    return diff_document(changes_of_plan(plan_of(request, id)), path)
+    return diff_of(Scope(plan_of(request, id)), path)
 
 
 @router.get("/{id}/subtasks/{key}/changes", response=answers(ChangesShape, 404))
 def subtask_changes(request: HttpRequest, id: int, key: str) -> Document:
-    return changes_of_subtask(subtask_of(plan_of(request, id), key)).document()
+    return Scope(subtask_of(plan_of(request, id), key)).changes.document()
 
 
 @router.get("/{id}/subtasks/{key}/diff", response=answers(UnifiedDiffShape, 404))
 def subtask_diff(request: HttpRequest, id: int, key: str, path: Path = "") -> Document:
-    return diff_document(changes_of_subtask(subtask_of(plan_of(request, id), key)), path)
+    return diff_of(Scope(subtask_of(plan_of(request, id), key)), path)
 
 
 @turns.get("/{id}/changes", response=answers(ChangesShape, 404))
 def turn_changes(request: HttpRequest, id: int) -> Document:
-    return changes_of_turn(turn_of(request, id).pk).document()
+    return Scope(own(request, Turn, id)).changes.document()
 
 
 @turns.get("/{id}/diff", response=answers(UnifiedDiffShape, 404))
 def turn_diff(request: HttpRequest, id: int, path: Path = "") -> Document:
-    return diff_document(changes_of_turn(turn_of(request, id).pk), path)
-
-
-def turn_of(request: HttpRequest, id: int) -> Turn:
-    own = Turn.objects.filter(conversation__owner=person(request), conversation__deleted_at=None)
-    turn = own.select_related("conversation").filter(pk=id).first()
-    if turn is None:
-        raise NotFound(f"There is no turn {id}.")
-    return turn
-
-
-def undo_of(request: HttpRequest, id: int) -> Undo:
-    own = Undo.objects.filter(conversation__owner=person(request), conversation__deleted_at=None)
-    row = own.select_related("conversation").filter(pk=id).first()
-    if row is None:
-        raise NotFound(f"There is no undo {id}.")
-    return row
-
-
-def diff_document(changes: Changes, path: str) -> Document:
-    wanted = [changes.change_of(path)] if path else None
-    return {"diff": changes.diff(MOST_DIFF * 10, wanted)}
+    return diff_of(Scope(own(request, Turn, id)), path)
 
 
 # Taking it back
@@ -192,59 +169,78 @@ def diff_document(changes: Changes, path: str) -> Document:
 @router.get("/{id}/undo", response=answers(UndoPreview, 404, 409))
 def preview_plan(request: HttpRequest, id: int) -> Document:
     """What taking the whole plan's changes back would do now."""
-    return preview_document(actions.preview_changes(plan_of(request, id), ""))
+    return preview_of(Scope(plan_of(request, id)))
 
 
 @router.post("/{id}/undo", response=answers(UndoShape, 404, 409, 422))
 def undo_plan(request: HttpRequest, id: int, body: UndoWanted | None = None) -> Undo:
     """Not while it runs."""
-    plan, wanted = plan_of(request, id), (body or UndoWanted()).wanted
-    return actions.undo_changes(plan, "", person(request).username, wanted)
+    return undone(request, Scope(plan_of(request, id)), body)
 
 
 @router.get("/{id}/subtasks/{key}/undo", response=answers(UndoPreview, 404, 409))
 def preview_subtask(request: HttpRequest, id: int, key: str) -> Document:
-    plan = plan_of(request, id)
-    return preview_document(actions.preview_changes(plan, subtask_of(plan, key).key))
+    return preview_of(Scope(subtask_of(plan_of(request, id), key)))
 
 
 @router.post("/{id}/subtasks/{key}/undo", response=answers(UndoShape, 404, 409, 422))
 def undo_subtask(request: HttpRequest, id: int, key: str, body: UndoWanted | None = None) -> Undo:
-    plan, wanted = plan_of(request, id), (body or UndoWanted()).wanted
-    key = subtask_of(plan, key).key
-    return actions.undo_changes(plan, key, person(request).username, wanted)
+    return undone(request, Scope(subtask_of(plan_of(request, id), key)), body)
 
 
 @turns.get("/{id}/undo", response=answers(UndoPreview, 404, 409))
 def preview_turn(request: HttpRequest, id: int) -> Document:
-    return preview_document(actions.preview_turn(turn_of(request, id)))
+    return preview_of(Scope(own(request, Turn, id)))
 
 
 @turns.post("/{id}/undo", response=answers(UndoShape, 404, 409, 422))
 def undo_turn(request: HttpRequest, id: int, body: UndoWanted | None = None) -> Undo:
     """Once the turn has ended."""
-    wanted = (body or UndoWanted()).wanted
-    return actions.undo_turn(turn_of(request, id), person(request).username, wanted)
+    return undone(request, Scope(own(request, Turn, id)), body)
 
 
 @undos.get("/{id}/undo", response=answers(UndoPreview, 404, 409))
 def preview_undo(request: HttpRequest, id: int) -> Document:
-    return preview_document(actions.preview_undo(undo_of(request, id)))
+    return preview_of(Scope(own(request, Undo, id)))
 
 
 @undos.post("/{id}/undo", response=answers(UndoShape, 404, 409, 422))
 def reverse_undo(request: HttpRequest, id: int, body: UndoWanted | None = None) -> Undo:
     """The files as they were before that undo; once."""
+    return undone(request, Scope(own(request, Undo, id)), body)
+
+
+# What is asked and answered of all alike
+
+
+def own(request: HttpRequest, model: type[Row], id: int) -> Row:
+    """A turn or an undo of a conversation of one's own."""
+    rows = model._default_manager.filter(conversation__owner=person(request))
+    rows = rows.filter(conversation__deleted_at=None).select_related("conversation")
+    if (row := rows.filter(pk=id).first()) is None:
+        raise NotFound(f"There is no {model._meta.verbose_name} {id}.")
+    return row
+
+
+def diff_of(scope: Scope, path: str) -> Document:
+    changes = scope.changes
+    wanted = [changes.change_of(path)] if path else None
+    return {"diff": changes.diff(MOST_DIFF * 10, wanted)}
+
+
+def undone(request: HttpRequest, scope: Scope, body: UndoWanted | None) -> Undo:
     wanted = (body or UndoWanted()).wanted
-    return actions.reverse_undo(undo_of(request, id), person(request).username, wanted)
+    return actions.undo_changes(scope, person(request).username, wanted)
 
 
-def preview_document(preview: Preview) -> Document:
+def preview_of(scope: Scope) -> Document:
+    preview = actions.preview_changes(scope)
     files = [
         {
             "path": row.path,
             "fate": row.fate,
             "why": row.why,
+            "others": list(row.others),
             "size_now": row.now.size if row.now else None,
             "size_then": row.to.size if row.to else None,
             "changed_at": datetime.fromtimestamp(row.changed_at / 1e9, UTC) if row.now else None,

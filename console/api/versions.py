@@ -19,10 +19,10 @@ from console.api.plans import Version, plan_response, version_seen
 from console.api.shapes import Body, EventShape, Page, answers
 from console.call_images import plan_markdown
 from plans import actions
+from plans.changes.undone import undos_about
 from plans.comments import answered_between
 from plans.diff import Change, PlanDiff, SubtaskDiff, diff
 from plans.models import Attempt, Plan, PlanVersion
-from plans.undone import undos_about
 
 router = Router(tags=["plans"])
 Document = dict[str, object]

@@ -10,7 +10,7 @@ from agents.errors import Conflict
 from agents.models import Undo
 from console.management.base import at_terminal
 from plans import actions
-from plans.models import Plan
+from plans.changes.scope import Scope
 
 WORDS = {
     Fate.BACK: "goes back",
@@ -25,6 +25,7 @@ LOST = {
     "unreadable": "what is there now cannot be read: stays",
     "folder_there": "cannot come back: a folder is in its place",
     "no_way": "cannot come back: its folder is a link or a file now",
+    "moved": "stays: what was moved with it cannot go back",
 }
 
 
@@ -34,16 +35,17 @@ def preview_lines(preview: Preview, wanted: Wanted) -> list[str]:
         forced = row.needs_word and wanted.takes(row)
         words = "restored, changed again since" if forced else LOST.get(row.why, WORDS[row.fate])
         left = "" if wanted.takes(row) or row.needs_word else " (not named)"
-        lines.append(at_terminal(f"{row.path}: {words}{left}"))
+        others = f", together with {', '.join(row.others)}" if row.others else ""
+        lines.append(at_terminal(f"{row.path}: {words}{left}{others}"))
     return lines
 
 
-def undo_by_command(plan: Plan, key: str, by: str, wanted: Wanted, ask: bool) -> Undo:
+def undo_by_command(scope: Scope, by: str, wanted: Wanted, ask: bool) -> Undo:
     """At a terminal after a yes to the preview."""
-    preview = actions.preview_changes(plan, key)
+    preview = actions.preview_changes(scope)
     if ask and sys.stdin.isatty():
         print(*preview_lines(preview, wanted), sep="\n")  # noqa: T201
         if input("Undo these changes? [y/N] ").strip().casefold() not in ("y", "yes"):
             raise Conflict("Nothing was undone.")
         wanted = Wanted(wanted.paths, wanted.force, preview.digest)
-    return actions.undo_changes(plan, key, by, wanted)
+    return actions.undo_changes(scope, by, wanted)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 from django import template
-from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
-from console.changed_files import Group, Subject
+from console.changes.changed_files import Group, address, address_of
 from console.changes.lines import change_signs
 from console.components import component
 from console.language import grouped
@@ -17,12 +14,8 @@ from console.templatetags.languages import plural
 
 register = template.Library()
 register.filter(grouped)
+register.simple_tag(address, name="changes_url")
 Summary = dict[str, object]
-
-
-@register.simple_tag
-def subject_url(subject: Subject, name: str) -> str:
-    return subject.address(name)
 
 
 @register.simple_tag
@@ -98,5 +91,4 @@ def turn_change_link(summary: Summary | None, conversation: int, turn: int) -> L
 
 
 def link(words: str, name: str, conversation: int, **about: object) -> Link:
-    address = f"{reverse('changed-files', args=[conversation])}?{urlencode(about)}"
-    return {"words": words, "name": name, "address": address}
+    return {"words": words, "name": name, "address": address_of(conversation, **about)}

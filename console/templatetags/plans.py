@@ -18,7 +18,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from agents.models import Conversation, Message
 from agents.sentences import commas, first_line
 from console.closing_buttons import closing_buttons
-from console.endings import Ending, calls_of, ending_of
+from console.endings import Ending, calls_of, ending_of, files_of
 from console.language import cached
 from console.plan_buttons import PlanButtons
 from console.plan_page import SubtaskTiming
@@ -278,6 +278,9 @@ def may_be_skipped(row: Snapshot, plan: Snapshot) -> bool:
 def ending(message: Message, plan: Snapshot, viewer: str) -> Ending:
     """How a plan, or a run of it, has ended."""
     return ending_of(message, plan, viewer)
+
+
+register.simple_tag(files_of, name="closing_files")
 
 
 @register.simple_tag(takes_context=True, name="closing_buttons")

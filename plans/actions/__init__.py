@@ -46,15 +46,7 @@ from plans.actions.run import (
     skip_subtask,
     stop_plan,
 )
-from plans.actions.undo import (
-    preview_changes,
-    preview_turn,
-    preview_undo,
-    retry_clean,
-    reverse_undo,
-    undo_changes,
-    undo_turn,
-)
+from plans.actions.undo import preview_changes, retry_clean, undo_changes
 
 __all__ = [
     "activate_plan",
@@ -79,8 +71,6 @@ __all__ = [
     "move_subtask",
     "pause_plan",
     "preview_changes",
-    "preview_turn",
-    "preview_undo",
     "raise_budget",
     "remove_check",
     "remove_comment",
@@ -94,7 +84,6 @@ __all__ = [
     "resume_plan",
     "retry_clean",
     "retry_subtask",
-    "reverse_undo",
     "revise_plan",
     "run_plan",
     "save_check",
@@ -106,7 +95,6 @@ __all__ = [
     "stop_plan",
     "throw_away",
     "undo_changes",
-    "undo_turn",
     "update_subtask",
     "use_again",
 ]

@@ -14,7 +14,7 @@ from django.utils import timezone
 from agents.models import Recording, Trashed, Undo
 from plans import actions
 from tests.fake_model import call, say
-from tests.inner import AgentFiles, Store, retention, stores, trash
+from tests.inner import AgentFiles, Scope, Store, retention, stores, trash
 from tests.world import conversation, drive, files_of, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,16 +62,16 @@ def check(chat, home):
     recording = Recording.objects.get()
     assert recording.root == str(root)
     assert Store.of(root).folder.is_dir()
-    row = actions.undo_turn(recording.turn, "alice")
+    row = actions.undo_changes(Scope(recording.turn), "alice")
     assert not (root / "a.txt").exists()
-    actions.reverse_undo(row, "alice")
+    actions.undo_changes(Scope(row), "alice")
     assert (root / "a.txt").read_text() == "its\n"
     key = Trashed.objects.get().key
     assert trash.restore(AgentFiles.of(chat), key) == ("b.txt", None)
     for name in stores().glob("*/root"):
         with Store(name.parent) as store, store.locked():
             retention.tidy(store)
-    actions.reverse_undo(Undo.objects.latest("pk"), "alice")
+    actions.undo_changes(Scope(Undo.objects.latest("pk")), "alice")
     assert not (root / "a.txt").exists()
 
 

@@ -8,7 +8,7 @@ from agents.models import Recording
 from plans import actions
 from tests.fake_model import call, say
 from tests.images import png
-from tests.inner import MOST_DRAWN, Wanted
+from tests.inner import MOST_DRAWN, Scope, Wanted
 from tests.markup import flat
 from tests.world import (
     ALL_FILE_TOOLS,
@@ -63,9 +63,9 @@ def test_the_thread_says_of_a_subtask_that_its_changes_were_undone():
         return page.split('<details class="turn-group"', 1)[1].split("</summary>", 1)[0]
 
     assert "1 file, +1" in head()
-    row = actions.undo_changes(plan_of(chat), "s1", "alice")
+    row = actions.undo_changes(Scope.named(plan_of(chat), "s1"), "alice")
     assert "No changes left, undone by you" in head()
-    actions.reverse_undo(row, "alice")
+    actions.undo_changes(Scope(row), "alice")
     assert "1 file, +1" in head() and "undone" not in head()
 
 
@@ -77,16 +77,16 @@ def test_the_page_of_changes_says_what_was_undone_and_offers_that_no_more():
         return flat(alice.get(f"/c/{chat.pk}/changed?plan={plan.pk}").content.decode())
 
     assert "undone by you" not in page() and 'id="undo-button"' in page()
-    part = actions.undo_changes(plan, "s1", "alice", Wanted(paths=("a.txt",)))
+    part = actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(paths=("a.txt",)))
     assert (
         'Partly undone by you. These files are as they were before: <span class="mono">a.txt<'
         in page()
     )
     assert 'id="undo-button"' in page()
-    row = actions.undo_changes(plan, "s1", "alice")
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
     assert "No changes left, undone by you at" in page() and 'id="undo-button"' not in page()
-    actions.reverse_undo(row, "alice")
-    actions.reverse_undo(part, "alice")
+    actions.undo_changes(Scope(row), "alice")
+    actions.undo_changes(Scope(part), "alice")
     assert "undone by you" not in page() and 'id="undo-button"' in page()
 
 
@@ -113,11 +113,11 @@ def test_the_thread_says_of_a_reply_that_its_changes_were_undone():
         return re.search(r'<a class="change-link".*?</a>', page)[0]
 
     assert "1 file, +1" in link()
-    row = actions.undo_turn(turn, "alice")
+    row = actions.undo_changes(Scope(turn), "alice")
     assert "No changes left, undone by you" in link()
-    again = actions.reverse_undo(row, "alice")
+    again = actions.undo_changes(Scope(row), "alice")
     assert "1 file, +1" in link() and "undone" not in link()
-    actions.reverse_undo(again, "alice")
+    actions.undo_changes(Scope(again), "alice")
     assert "No changes left, undone by you" in link()
 
 
@@ -132,9 +132,9 @@ def test_an_open_page_hears_of_an_undo_and_that_it_was_undone():
 
     chat.refresh_from_db()
     before = chat.seq
-    row = actions.undo_changes(plan_of(chat), "s1", "alice")
+    row = actions.undo_changes(Scope.named(plan_of(chat), "s1"), "alice")
     assert "No changes left, undone by you" in head(before)
     chat.refresh_from_db()
     before = chat.seq
-    actions.reverse_undo(row, "alice")
+    actions.undo_changes(Scope(row), "alice")
     assert "1 file, +1" in head(before)

@@ -7,17 +7,18 @@ import pytest
 from django.test import Client
 from django.utils.dateparse import parse_datetime
 
-from agents.models import Conversation, Message, ToolCall, Turn
+from agents.models import Conversation, Message, Recording, ToolCall, Turn, Undo
 from plans import actions
 from plans.models import CheckResult
 from plans.schemas import SubtaskDraft
 from tests.builders import approved_plan, proposed_plan
 from tests.checked import begun
 from tests.fake_model import call, fails, say
+from tests.inner import Scope, Wanted, create_plan, housekeeping, timestamp
 from tests.inner import conversation_state_read_state as read_state
-from tests.inner import create_plan, timestamp
 from tests.markup import flat
 from tests.world import (
+    ALL_FILE_TOOLS,
     conversation,
     drive,
     files_of,
@@ -214,33 +215,62 @@ def test_files_are_named_once_and_only_a_few_at_first(alice):
     assert card.count(".txt</a>") == 8 and "2 more" in card
 
 
-def test_a_file_leads_to_the_call_that_changed_it_last_and_says_how_many_lines(alice):
-    c = approved_plan("One", tools={"write_file": "allow", "edit_file": "allow"})
-    scripted(
+def written_and_run(*calls):
+    """The conversation of a plan whose only subtask has made these calls."""
+    c = approved_plan("One", tools={**ALL_FILE_TOOLS, "shell": "allow"})
+    type(c.owner).objects.update(is_superuser=True)
+    (files_of(c) / "old.txt").write_text("old\n")
+    scripted(*calls, call("finish_subtask", outcome="ok"), say("Done."))
+    actions.run_plan(plan_of(c), "alice")
+    drive()
+    return c
+
+
+def files_in(card):
+    """Path and note of each file on it, by where it leads."""
+    rows = re.findall(
+        r'<a class="mono link"[^>]*?href="([^"]+)"[^>]*>(.*?)</a>.*?end">(.*?)<', card
+    )
+    return {leads_to.replace("&amp;", "&"): (path, note) for leads_to, path, note in rows}
+
+
+def test_the_card_has_the_files_of_the_page_of_changes_whoever_wrote_them_and_leads_there(alice):
+    c = written_and_run(
         call("write_file", path="new.md", content="a\nb\nc"),
         call("edit_file", path="new.md", old="b", new="B"),
-        call("finish_subtask", outcome="ok"),
-        say("Done."),
+        call("shell", command="rm old.txt; echo 1 > quiet.txt"),
     )
-    actions.run_plan(plan_of(c), "alice")
-    drive()
-    last = ToolCall.objects.get(tool="edit_file")
-    assert last.state == "done", last.result
-    card = closing(page(c))
-    assert f'href="/c/{c.pk}/?at={last.message_id}"' in card
+    card, changed = closing(page(c)), f"/c/{c.pk}/changed?plan={plan_of(c).pk}"
+    assert files_in(card) == {
+        f"{changed}#file-1": ("new.md", "new · +3"),
+        f"{changed}#file-2": ("old.txt", "removed · −1"),
+        f"{changed}#file-3": ("quiet.txt", "new · +1"),
+    }
+    assert f'href="{changed}"' in card and ", 4 calls</dd>" in card
+
+
+def test_what_an_undo_took_back_leaves_the_card_on_an_open_page_too(alice):
+    c = written_and_run(call("shell", command="echo 1 > a.txt; echo 1 > b.txt"))
+    c.refresh_from_db()
+    actions.undo_changes(Scope(plan_of(c)), "alice", Wanted(paths=("a.txt",)))
+    news = closing(flat(alice.get(f"/c/{c.pk}/changes?after={c.seq}").content.decode()))
+    assert [path for path, _ in files_in(news).values()] == ["b.txt"]
+    actions.undo_changes(Scope(plan_of(c)), "alice")
+    assert files_in(closing(page(c))) == {}
+    actions.undo_changes(Scope(Undo.objects.latest("pk")), "alice")
+    assert [path for path, _ in files_in(closing(page(c))).values()] == ["b.txt"]
+
+
+@pytest.mark.parametrize("is_pruned", [True, False])
+def test_of_what_is_not_known_any_more_the_card_names_what_calls_have_written(alice, is_pruned):
+    c = written_and_run(call("write_file", path="new.md", content="a"))
+    if is_pruned:
+        housekeeping.forget(Recording.objects.values_list("pk", flat=True))
+    else:  # of a home older than recordings
+        Recording.objects.all().delete()
+    last, card = ToolCall.objects.get(tool="write_file"), closing(page(c))
+    assert files_in(card) == {f"/c/{c.pk}/?at={last.message_id}": ("new.md", "new")}
     assert f'data-opens-call="{last.pk}"' in card
-    assert "new · +4 −1" in " ".join(card.split())
-    assert ", 3 calls</dd>" in card
-
-
-def test_where_many_calls_changed_files_no_lines_are_counted(alice, monkeypatch):
-    monkeypatch.setattr("console.endings.MOST_COUNTED", 1)
-    c = approved_plan("One", tools={"write_file": "allow"})
-    writes = [call("write_file", path=f"f{n}.txt", content=str(n)) for n in range(2)]
-    scripted(*writes, call("finish_subtask", outcome="ok"), say("Done."))
-    actions.run_plan(plan_of(c), "alice")
-    drive()
-    assert "+1" not in closing(page(c))
 
 
 def test_the_card_of_a_finished_plan_makes_a_new_one_of_it(alice):

@@ -11,7 +11,7 @@ from tests.builders import approved_plan, proposed_plan
 from tests.checked import begun, worked
 from tests.console.test_drawer_verbs import failed, halted, held_between_attempts
 from tests.fake_model import call, say
-from tests.inner import change_agent, claim
+from tests.inner import Scope, change_agent, claim
 from tests.plans.test_gate_of_alternatives import changed_by_words
 from tests.pressing import Page, refusals
 from tests.world import (
@@ -172,7 +172,7 @@ STATES = {
     "being checked again": checked_again(lambda c: None),
     "no longer true": no_longer_true,
     "a check could not be run": a_check_could_not_be_run,
-    "undone": after(checked, lambda plan: actions.undo_changes(plan, "s1", "alice")),
+    "undone": after(checked, lambda plan: actions.undo_changes(Scope.named(plan, "s1"), "alice")),
     "a chat": a_reply_of_several,
     "a plan asked for in vain": asked_in_vain,
     "plan mode is off": plan_mode_is_off,

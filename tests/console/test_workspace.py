@@ -14,7 +14,7 @@ from agents.errors import Refused
 from plans import actions
 from tests.fake_model import call, say
 from tests.images import png
-from tests.inner import FILE_TOOLS, AgentFiles, store, trash
+from tests.inner import FILE_TOOLS, AgentFiles, Scope, store, trash
 from tests.markup import html
 from tests.world import (
     conversation,
@@ -453,14 +453,14 @@ def test_a_subtask_that_was_removed_since_is_named_by_its_key(client, changed):
 def test_what_an_undo_has_put_back_has_no_mark_until_that_is_undone(client, changed):
     plan = plan_of(changed)
     before = stamp_in(shown_anew(client, changed, folder=""))
-    row = actions.undo_changes(plan, "s2", "alice")
+    row = actions.undo_changes(Scope.named(plan, "s2"), "alice")
     docs = shown_anew(client, changed, folder="docs")
     assert "by this plan" not in row_of(docs, "docs/notes.md")
     assert "Changed by this plan" in row_of(docs, "docs/api.md")
     assert shown_anew(client, changed, folder="", stamp=before)
-    actions.undo_changes(plan, "s1", "alice")
+    actions.undo_changes(Scope.named(plan, "s1"), "alice")
     assert "by this plan" not in shown_anew(client, changed, folder="docs")
     assert "Subtask" not in view(client, changed, "docs/api.md")
-    actions.reverse_undo(row, "alice")
+    actions.undo_changes(Scope(row), "alice")
     docs = shown_anew(client, changed, folder="docs")
     assert "Removed by this plan" in docs and "Changed by this plan" not in docs

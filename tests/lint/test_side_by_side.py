@@ -19,8 +19,7 @@ LOCKS = {"lock_plan", "plan_of", "lock_active_plan", "lock_conversation", "chang
 CHECKS = {"demand_substance", "demand_no_child", "end_everything", "settle", "interrupt_attempt"}
 CHECKS |= {"cancel_plan"}
 # What they read of files is read anew under the lock of the folder's store.
-OF_FILES = {"preview_changes", "preview_turn", "preview_undo", "retry_clean"}
-OF_FILES |= {"undo_changes", "undo_turn", "reverse_undo"}
+OF_FILES = {"preview_changes", "retry_clean", "undo_changes"}
 
 
 def calls_in(source):

@@ -17,10 +17,10 @@ from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import ChangesChange as Change
 from tests.inner import (
+    Scope,
     Store,
     StoreBroken,
-    changes_of_plan,
-    changes_of_subtask,
+    changes_text,
     held_changes,
     retention,
     snapshot,
@@ -41,6 +41,9 @@ from tests.world import (
 )
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
+
+
+NOT_KEPT = "What was changed is not kept any more."
 
 
 def write(path, content):
@@ -92,17 +95,17 @@ def test_nothing_is_said_where_nothing_was_recorded(c):
 
 def test_a_file_that_two_subtasks_changed_counts_once_in_the_plan(c):
     plan = run(c, write("a.txt", "one\n2\n"), done(), write("a.txt", "one\n2\n3\n"), done())
-    [change] = changes_of_plan(plan).files
+    [change] = Scope(plan).changes.files
     assert (change.kind, change.added, change.removed) == ("modified", 2, 1)
-    assert changes_of_plan(plan).sums.files == 1
+    assert Scope(plan).changes.sums.files == 1
 
 
 def test_what_a_later_subtask_took_back_is_no_change_of_the_plan(c):
     plan = run(
         c, write("b.txt", "x"), write("a.txt", "x"), done(), write("a.txt", "one\ntwo\n"), done()
     )
-    assert [each.path for each in changes_of_plan(plan).files] == ["b.txt"]
-    assert len(changes_of_subtask(plan.subtasks.first()).files) == 2
+    assert [each.path for each in Scope(plan).changes.files] == ["b.txt"]
+    assert len(Scope(plan.subtasks.first()).changes.files) == 2
 
 
 def test_changes_that_could_not_be_read_for_once_are_there_when_they_can(c, monkeypatch):
@@ -114,8 +117,8 @@ def test_changes_that_could_not_be_read_for_once_are_there_when_they_can(c, monk
 
     with monkeypatch.context() as broken:
         broken.setattr(Store, "read", is_broken)
-        assert changes_of_plan(plan).files == []
-    assert [each.path for each in changes_of_plan(plan).files] == ["a.txt", "b.txt"]
+        assert Scope(plan).changes.files == []
+    assert [each.path for each in Scope(plan).changes.files] == ["a.txt", "b.txt"]
 
 
 def test_of_long_lists_of_changes_those_used_last_are_held_and_no_more(monkeypatch):
@@ -145,9 +148,9 @@ def test_two_attempts_at_a_subtask_are_one_list():
         done(),
     )
     assert Recording.objects.count() == 2
-    [change] = changes_of_subtask(plan.subtasks.get()).files
+    [change] = Scope(plan.subtasks.get()).changes.files
     assert (change.added, change.removed) == (1, 1)
-    assert "-one\n+whole\n" in changes_of_subtask(plan.subtasks.get()).diff(10_000)
+    assert "-one\n+whole\n" in Scope(plan.subtasks.get()).changes.diff(10_000)
 
 
 class TestApi:
@@ -184,6 +187,9 @@ class TestApi:
         retention.forget(Recording.objects.all(), Undo.objects.none())
         found = self.get(f"/plans/{plan.pk}/changes").json()
         assert (found["files"], found["kept"], found["changes"]) == (1, False, [])
+        one = self.get(f"/plans/{plan.pk}/changes/diff?path=a.txt")
+        assert (one.status_code, one.json()["detail"]) == (404, NOT_KEPT)
+        assert changes_text(Scope(plan).changes, [], "a.txt") == NOT_KEPT
 
     def test_sums_of_files_that_are_not_kept_say_that_it_may_be_less(self, c):
         plan = run(c, write("a.txt", "2\n"), done(), write("a.txt", "3\n"), done())
@@ -199,7 +205,7 @@ class TestApi:
 
     def test_the_notice_of_an_undo_that_is_forgotten_offers_nothing_more(self, c, settings):
         plan = run(c, write("a.txt", "2\n"), done(), done())
-        actions.undo_changes(plan, "", "alice")
+        actions.undo_changes(Scope(plan), "alice")
         settings.KEEP_CHANGES_DAYS = 1
         alice = signed_in(c.owner)
         assert "Undo the undo" in alice.get(f"/c/{c.pk}/").content.decode()

@@ -22,9 +22,9 @@ from tests.inner import AUTHORSHIP_TICK as CLOCK
 from tests.inner import (
     Check,
     Material,
+    Scope,
     Workspace,
     change_agent,
-    changes_of_plan,
     decide_call,
     finish_lines,
     finishes,
@@ -252,10 +252,10 @@ def test_a_pattern_that_was_saved_before_and_cannot_be_matched_now_needs_a_perso
 def test_what_a_check_s_command_changes_the_attempt_has_changed():
     c = begun({"kind": "command", "command": "echo hi > report.txt; test -f a.txt"})
     worked(c, done(), WRITES, done(), OVER)
-    found = changes_of_plan(plan_of(c)).files
+    found = Scope(plan_of(c)).changes.files
     assert {each.path: each.origin for each in found} == {"a.txt": "own", "report.txt": "own"}
     write(c, **{"b.txt": "hers"})
-    actions.undo_changes(plan_of(c), "", "alice")
+    actions.undo_changes(Scope(plan_of(c)), "alice")
     assert sorted(each.name for each in files_of(c).iterdir()) == ["b.txt"]
 
 
@@ -271,7 +271,7 @@ def test_what_is_changed_between_a_check_s_command_and_the_end_is_somebody_else_
 
     c = begun({"kind": "command", "command": "test -f a.txt"})
     worked(c, answer)
-    found = changes_of_plan(plan_of(c)).files
+    found = Scope(plan_of(c)).changes.files
     assert {each.path: each.origin for each in found} == {"a.txt": "own", "hers.txt": "outside"}
 
 

@@ -9,7 +9,15 @@ from plans import actions
 from plans.models import CheckResult, Subtask
 from tests.checked import TOOLS, begun, worked
 from tests.fake_model import call, say
-from tests.inner import Store, change_agent, check_runner, claim, decide_call, put_back_orphans
+from tests.inner import (
+    Scope,
+    Store,
+    change_agent,
+    check_runner,
+    claim,
+    decide_call,
+    put_back_orphans,
+)
 from tests.inner import undo as engine
 from tests.world import done, drive, eventually, files_of, happening, plan_of
 
@@ -29,11 +37,11 @@ def c():
 
 
 def taken(c):
-    actions.undo_changes(plan_of(c), "s1", "alice")
+    actions.undo_changes(Scope.named(plan_of(c), "s1"), "alice")
 
 
 def brought_back(c):
-    actions.reverse_undo(Undo.objects.latest("pk"), "alice")
+    actions.undo_changes(Scope(Undo.objects.latest("pk")), "alice")
 
 
 def is_there(c):

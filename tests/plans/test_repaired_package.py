@@ -11,6 +11,7 @@ from plans.models import Plan
 from plans.schemas import PlanDraft
 from tests.checked import write
 from tests.fake_model import call, say
+from tests.inner import Scope
 from tests.world import conversation, done, drive, plan_of, scripted, shown
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
@@ -95,7 +96,7 @@ def test_done_is_what_its_tests_say_also_after_an_undo(c):
     plan = Plan.objects.get(conversation=c)
     assert (plan.state, verified(c)) == ("done", [None, True, True, None, True])
 
-    undone = actions.undo_changes(plan, "s5", "alice")
+    undone = actions.undo_changes(Scope.named(plan, "s5"), "alice")
     drive()
     assert verified(c) == [None, True, False, None, False]
     third = shown(c)["subtasks"][2]
@@ -103,6 +104,6 @@ def test_done_is_what_its_tests_say_also_after_an_undo(c):
     [check] = third["checks"]
     assert "cannot import name 'mean'" in check["result"]["said"]
 
-    actions.reverse_undo(undone, "alice")
+    actions.undo_changes(Scope(undone), "alice")
     drive()
     assert verified(c) == [None, True, True, None, True]

@@ -11,7 +11,7 @@ from django.utils import timezone
 from agents.models import Recording, Undo
 from plans import actions
 from tests.fake_model import call, say
-from tests.inner import Store, changes_of_turn, restore, retention, stores
+from tests.inner import Scope, Store, restore, retention, stores
 from tests.world import conversation, drive, files_of, scripted, tell
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
@@ -60,7 +60,7 @@ def count(c):
 
 def content(recording):
     """What is read of the one file that it changed, before and after."""
-    [change] = changes_of_turn(recording.pk).files
+    [change] = Scope(recording.turn).changes.files
     with Store.of(recording.root) as store:
         sides = (change.old, change.new)
         return [store.read(each.entry.oid).decode() if each else None for each in sides]
@@ -93,7 +93,7 @@ class TestAGeneration:
         retention.forget_old()
         assert count(c) == 1
         assert content(second) == ["1\n", "2\n"]
-        actions.undo_turn(second.turn, "alice")
+        actions.undo_changes(Scope(second.turn), "alice")
         assert (files_of(c) / "a.txt").read_text() == "1\n"
 
     def test_of_a_turn_that_ended_in_the_next_one_both_are_kept(self, c):
@@ -111,7 +111,7 @@ class TestAGeneration:
         later(c, 1)
         assert count(c) == 2
         assert content(recording) == ["mine\n", "1\n"]
-        actions.undo_turn(recording.turn, "alice")
+        actions.undo_changes(Scope(recording.turn), "alice")
         assert (files_of(c) / "a.txt").read_text() == "mine\n"
 
     def test_an_undo_needs_none_before_its_own(self, c):
@@ -119,7 +119,7 @@ class TestAGeneration:
         later(c, 31)
         assert count(c) == 2
         later(c, 1)
-        undo = actions.undo_turn(first.turn, "alice")
+        undo = actions.undo_changes(Scope(first.turn), "alice")
         (files_of(c) / "a.txt").write_text("hers\n")
         retention.forget_old()
         assert count(c) == 1
@@ -127,7 +127,7 @@ class TestAGeneration:
             [step] = restore.read_steps(store, undo.steps)
             assert store.read(step.to.entry.oid) == b"mine\n"
         (files_of(c) / "a.txt").write_text("mine\n")
-        actions.reverse_undo(undo, "alice")
+        actions.undo_changes(Scope(undo), "alice")
         assert (files_of(c) / "a.txt").read_text() == "1\n"
 
     def test_of_too_much_the_oldest_goes_with_its_rows_and_no_other(self, c, monkeypatch):

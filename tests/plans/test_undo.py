@@ -33,12 +33,12 @@ from tests.inner import (
     Check,
     NothingToUndo,
     PreviewChanged,
+    Scope,
     Store,
     StoreBroken,
     Timeline,
     Wanted,
     change_agent,
-    changes_of_turn,
     create_conversation,
     delete_conversation,
     finish_cut_off,
@@ -123,10 +123,10 @@ class TestEachKindOfChange:
         plan = run(c, shell(command), done(), done())
         after = everything(root)
         assert before != after
-        row = actions.undo_changes(plan, "s1", "alice")
+        row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
         assert everything(root) == before
         assert not row.kept
-        actions.reverse_undo(row, "alice")
+        actions.undo_changes(Scope(row), "alice")
         assert everything(root) == after
 
     def test_a_changed_a_new_and_a_removed_file(self, c):
@@ -216,7 +216,7 @@ def test_of_a_linked_folder_its_git_is_left_byte_by_byte(tmp_path_factory):
     before = everything(folder)
     times = {path: path.stat().st_mtime_ns for path in (folder / ".git").rglob("*")}
     plan = run(c, shell("echo 2 > a.txt; rm staged.txt; echo > new.txt"), done())
-    actions.undo_changes(plan, "", "alice")
+    actions.undo_changes(Scope(plan), "alice")
     assert everything(folder) == before
     assert times == {path: path.stat().st_mtime_ns for path in (folder / ".git").rglob("*")}
 
@@ -234,45 +234,45 @@ def plan(c):
 
 class TestAFileThatChangedSince:
     def test_it_stays_unless_it_is_named(self, c, plan):
-        preview = actions.preview_changes(plan, "s1")
+        preview = actions.preview_changes(Scope.named(plan, "s1"))
         assert fates(preview) == {"a.txt": "changed_since", "b.txt": "goes_back"}
-        row = actions.undo_changes(plan, "s1", "alice")
+        row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
         assert (files_of(c) / "a.txt").read_text() == "hers\n"
         assert (files_of(c) / "b.txt").read_text() == "one\n"
         assert row.files == 1
 
     def test_named_it_goes_back_and_that_can_be_undone(self, c, plan):
-        row = actions.undo_changes(plan, "s1", "alice", Wanted(force=("a.txt",)))
+        row = actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(force=("a.txt",)))
         assert (files_of(c) / "a.txt").read_text() == "one\n"
-        actions.reverse_undo(row, "alice")
+        actions.undo_changes(Scope(row), "alice")
         assert (files_of(c) / "a.txt").read_text() == "hers\n"
 
     def test_how_files_are_by_now_is_told_only_where_the_agent_still_works(
         self, c, plan, tmp_path_factory
     ):
-        undone = actions.undo_changes(plan, "s1", "alice")
+        undone = actions.undo_changes(Scope.named(plan, "s1"), "alice")
         turn = Recording.objects.order_by("pk").first().turn
         change_agent(c.agent_id, {"workspace": str(tmp_path_factory.mktemp("elsewhere"))})
         for look in (
-            lambda: actions.preview_changes(plan, ""),
-            lambda: actions.preview_turn(turn),
-            lambda: actions.preview_undo(undone),
+            lambda: actions.preview_changes(Scope(plan)),
+            lambda: actions.preview_changes(Scope(turn)),
+            lambda: actions.preview_changes(Scope(undone)),
         ):
             with pytest.raises(Conflict, match="does not work in that folder"):
                 look()
 
     def test_only_what_is_named_is_undone(self, c, plan):
         with pytest.raises(Conflict, match="changed again since"):
-            actions.undo_changes(plan, "s1", "alice", Wanted(paths=("a.txt",)))
-        actions.undo_changes(plan, "s1", "alice", Wanted(paths=("b.txt",)))
+            actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(paths=("a.txt",)))
+        actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(paths=("b.txt",)))
         with pytest.raises(Conflict, match="changed again since"):
-            actions.undo_changes(plan, "s1", "alice")
+            actions.undo_changes(Scope.named(plan, "s1"), "alice")
 
     def test_changed_between_preview_and_yes_nothing_is_written(self, c, plan):
-        seen = actions.preview_changes(plan, "s1").digest
+        seen = actions.preview_changes(Scope.named(plan, "s1")).digest
         (files_of(c) / "b.txt").write_text("hers\n")
         with pytest.raises(PreviewChanged):
-            actions.undo_changes(plan, "s1", "alice", Wanted(force=True, seen=seen))
+            actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(force=True, seen=seen))
         assert (files_of(c) / "b.txt").read_text() == "hers\n"
         assert not Undo.objects.exists()
 
@@ -284,7 +284,7 @@ class TestAFileThatChangedSince:
             return carried_out(*args)
 
         monkeypatch.setattr(engine, "carry_out", late)
-        row = actions.undo_changes(plan, "s1", "alice")
+        row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
         assert (files_of(c) / "b.txt").read_text() == "at the last moment\n"
         assert (row.kept, row.files) == (["b.txt"], 0)
         assert "1 file stayed" in Message.objects.get(meta__undo=row.pk).text
@@ -294,7 +294,11 @@ class TestAFileThatChangedSince:
         outside.mkdir()
         root = files_of(c)
         (root / "docs").symlink_to(outside)
-        steps = [restore.Step("docs/x", None, actions.preview_changes(plan, "s1").rows[1].to)]
+        steps = [
+            restore.Step(
+                "docs/x", None, actions.preview_changes(Scope.named(plan, "s1")).rows[1].to
+            )
+        ]
         with Store.of(root) as store:
             files = partial(AgentFiles.of, c)
             assert restore.carry_out(root, store, steps, "test", files) == ["docs/x"]
@@ -307,7 +311,7 @@ class TestWhenItIsRefused:
         plan = run(c, call("write_file", path="a.txt", content="its\n"), done(), done())
         Plan.objects.update(run="running")
         with pytest.raises(Conflict, match="Pause or stop it first"):
-            actions.undo_changes(plan, "s1", "alice")
+            actions.undo_changes(Scope.named(plan, "s1"), "alice")
 
     def test_not_while_another_turn_writes_in_the_folder(self, c):
         plan = run(c, call("write_file", path="a.txt", content="its\n"), done(), done())
@@ -315,42 +319,42 @@ class TestWhenItIsRefused:
         Recording.objects.filter(pk=last.pk).update(ended_at=None)
         last.turn.__class__.objects.filter(pk=last.turn_id).update(state="running")
         with pytest.raises(Conflict, match="An agent is writing"):
-            actions.undo_changes(plan, "s1", "alice")
+            actions.undo_changes(Scope.named(plan, "s1"), "alice")
         assert not Undo.objects.exists()
 
     def test_twice_there_is_nothing_left(self, c):
         plan = run(c, call("write_file", path="a.txt", content="its\n"), done(), done())
-        row = actions.undo_changes(plan, "s1", "alice")
+        row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
         with pytest.raises(Conflict, match="Nothing to undo"):
-            actions.undo_changes(plan, "s1", "alice")
-        actions.reverse_undo(row, "alice")
+            actions.undo_changes(Scope.named(plan, "s1"), "alice")
+        actions.undo_changes(Scope(row), "alice")
         with pytest.raises(Conflict, match="undone already"):
-            actions.reverse_undo(row, "alice")
+            actions.undo_changes(Scope(row), "alice")
 
     def test_of_what_is_not_kept_any_more_it_says_so(self, c):
         plan = run(c, call("write_file", path="a.txt", content="its\n"), done(), done())
         retention.forget(Recording.objects.all(), Undo.objects.none())
         with pytest.raises(Conflict, match="not kept any more"):
-            actions.undo_changes(plan, "s1", "alice")
+            actions.undo_changes(Scope.named(plan, "s1"), "alice")
 
     def test_where_what_was_recorded_is_damaged_it_says_so(self, c):
         plan = run(c, call("write_file", path="docs/a.txt", content="its\n"), done(), done())
-        actions.preview_changes(plan, "s1")
+        actions.preview_changes(Scope.named(plan, "s1"))
         for pack in (Store.of(files_of(c).resolve()).folder / "pack").glob("*.pack"):
             pack.write_bytes(b"\0" * pack.stat().st_size)
         with pytest.raises(NotFound, match="not kept any more"):
-            actions.undo_changes(plan, "s1", "alice")
+            actions.undo_changes(Scope.named(plan, "s1"), "alice")
         assert not unfinished()
         for index in (Store.of(files_of(c).resolve()).folder / "pack").glob("*.idx"):
             index.write_bytes(b"")
         with pytest.raises(NotFound, match="not kept any more"):
-            actions.undo_changes(plan, "s1", "alice")
+            actions.undo_changes(Scope.named(plan, "s1"), "alice")
 
     def test_where_the_agent_works_elsewhere_by_now(self, c):
         plan = run(c, call("write_file", path="a.txt", content="its\n"), done(), done())
         Recording.objects.update(root="/tmp")
         with pytest.raises(Conflict, match="does not work in that folder"):
-            actions.undo_changes(plan, "s1", "alice")
+            actions.undo_changes(Scope.named(plan, "s1"), "alice")
 
 
 def test_a_reply_is_undone_like_a_subtask():
@@ -359,8 +363,8 @@ def test_a_reply_is_undone_like_a_subtask():
     scripted(call("write_file", path="a.txt", content="its\n"), say("ok"))
     tell(c, "write")
     turn = Recording.objects.get().turn
-    assert fates(actions.preview_turn(turn)) == {"a.txt": "goes_back"}
-    actions.undo_turn(turn, "alice")
+    assert fates(actions.preview_changes(Scope(turn))) == {"a.txt": "goes_back"}
+    actions.undo_changes(Scope(turn), "alice")
     assert (files_of(c) / "a.txt").read_text() == "one\n"
 
 
@@ -378,7 +382,7 @@ def test_what_others_changed_meanwhile_is_left_alone(c):
     scripted(model)
     actions.approve_plan(plan, 1, "alice", run="next")
     drive()
-    actions.undo_changes(plan, "s1", "alice")
+    actions.undo_changes(Scope.named(plan, "s1"), "alice")
     assert [path.name for path in root.iterdir()] == ["hers.txt"]
 
 
@@ -387,7 +391,7 @@ def test_a_whole_plan_goes_back_to_before_its_first_attempt(c):
     (root / "a.txt").write_text("one\n")
     before = everything(root)
     plan = run(c, shell("echo 2 > a.txt"), done(), shell("echo 3 > a.txt; echo > b.txt"), done())
-    actions.undo_changes(plan, "", "alice")
+    actions.undo_changes(Scope(plan), "alice")
     assert everything(root) == before
 
 
@@ -414,20 +418,20 @@ def test_lines_that_a_person_wrote_between_two_subtasks_go_only_with_a_word(c):
     plan = between_two_subtasks(c, lambda file: file.write_text(f"{file.read_text()}hers\n"))
     file = files_of(c) / "a.txt"
     assert file.read_text() == "one\nline 1\nhers\nline 3\n"
-    assert fates(actions.preview_changes(plan, "")) == {"a.txt": "unsure"}
+    assert fates(actions.preview_changes(Scope(plan))) == {"a.txt": "unsure"}
     asked = signed_in(person("alice")).get(f"/c/{c.pk}/changed/preview?plan={plan.pk}")
     words = "More than one wrote here. Restoring it may lose the work of others."
     assert words in asked.content.decode()
     with pytest.raises(Conflict):
-        actions.undo_changes(plan, "", "alice")
+        actions.undo_changes(Scope(plan), "alice")
     assert "hers" in file.read_text()
-    actions.undo_changes(plan, "s2", "alice")
+    actions.undo_changes(Scope.named(plan, "s2"), "alice")
     assert file.read_text() == "one\nline 1\nhers\n"
 
 
 def test_where_nobody_wrote_between_two_subtasks_it_needs_no_word(c):
     plan = between_two_subtasks(c, lambda file: None)
-    assert fates(actions.preview_changes(plan, "")) == {"a.txt": "goes_back"}
+    assert fates(actions.preview_changes(Scope(plan))) == {"a.txt": "goes_back"}
 
 
 def test_a_name_that_was_taken_again_after_a_rename_is_undone_as_one_file(c):
@@ -436,13 +440,13 @@ def test_a_name_that_was_taken_again_after_a_rename_is_undone_as_one_file(c):
     before = everything(root)
     plan = run(c, shell("mv a.txt b.txt"), done(), shell("echo new > a.txt"), done())
     after = everything(root)
-    preview = actions.preview_changes(plan, "")
+    preview = actions.preview_changes(Scope(plan))
     assert [row.path for row in preview.rows] == ["a.txt", "b.txt"]
     assert fates(preview) == {"a.txt": "goes_back", "b.txt": "removed"}
-    row = actions.undo_changes(plan, "", "alice", Wanted(force=True))
+    row = actions.undo_changes(Scope(plan), "alice", Wanted(force=True))
     assert everything(root) == before
     assert not row.kept
-    actions.reverse_undo(row, "alice")
+    actions.undo_changes(Scope(row), "alice")
     assert everything(root) == after
 
 
@@ -502,9 +506,9 @@ def test_killed_at_each_operation_it_is_finished_and_no_file_is_lost_or_half_wri
         "docs/a.md": {None, b"one\n" * 1000},
         "x/new": {None, b"1\n"},
     }
-    row = actions.undo_changes(plan, "s1", "alice")
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
     before = everything(root)
-    actions.reverse_undo(row, "alice")
+    actions.undo_changes(Scope(row), "alice")
     assert everything(root) == after
     tried = 0
     while undo_killed_at(plan, killed_at, tried):
@@ -515,7 +519,7 @@ def test_killed_at_each_operation_it_is_finished_and_no_file_is_lost_or_half_wri
             finish_cut_off(pk)
         assert everything(root) == before, tried
         tried += 1
-        actions.reverse_undo(Undo.objects.last(), "alice")
+        actions.undo_changes(Scope(Undo.objects.last()), "alice")
         assert everything(root) == after
     assert tried >= 20
 
@@ -529,7 +533,7 @@ def undo_killed_at(plan, killed_at, number):
         True,
     )
     try:
-        actions.undo_changes(plan, "s1", "alice")
+        actions.undo_changes(Scope.named(plan, "s1"), "alice")
     except Killed:
         return True
     finally:
@@ -544,9 +548,9 @@ def test_where_a_folder_took_the_place_of_a_file_it_stays_and_nothing_is_left_be
     (root / "a.txt").mkdir()
     (root / "a.txt" / "hers").write_text("hers\n")
     before = everything(root)
-    assert fates(actions.preview_changes(plan, "s1")) == {"a.txt": "not_kept"}
+    assert fates(actions.preview_changes(Scope.named(plan, "s1"))) == {"a.txt": "not_kept"}
     with pytest.raises(NothingToUndo):
-        actions.undo_changes(plan, "s1", "alice")
+        actions.undo_changes(Scope.named(plan, "s1"), "alice")
     assert everything(root) == before
 
 
@@ -556,7 +560,7 @@ def test_finishing_writes_nothing_through_a_link_in_the_place_of_the_folder(c, k
     plan = run(c, shell("rm a.txt; echo > b.txt"), done(), done())
     killed_at.on, killed_at.at = True, 1
     with pytest.raises(Killed):
-        actions.undo_changes(plan, "s1", "alice")
+        actions.undo_changes(Scope.named(plan, "s1"), "alice")
     killed_at.on = False
     outside = root.with_name("outside")
     root.rename(outside)
@@ -575,7 +579,7 @@ def test_finishing_leaves_what_was_changed_while_nobody_was_there(c, killed_at):
     plan = run(c, shell("for f in a b c; do echo 2 > $f.txt; done"), done(), done())
     killed_at.on, killed_at.at = True, 2
     with pytest.raises(Killed):
-        actions.undo_changes(plan, "s1", "alice")
+        actions.undo_changes(Scope.named(plan, "s1"), "alice")
     killed_at.on = False
     (root / "c.txt").write_text("hers\n")
     for pk in unfinished():
@@ -592,7 +596,7 @@ def cut_off(c, killed_at):
     plan = run(c, shell("echo 2 > a.txt; echo 2 > b.txt"), done(), done())
     killed_at.on, killed_at.at = True, 8
     with pytest.raises(Killed):
-        actions.undo_changes(plan, "s1", "alice")
+        actions.undo_changes(Scope.named(plan, "s1"), "alice")
     killed_at.on = False
     return Undo.objects.get()
 
@@ -632,9 +636,9 @@ def test_one_whose_steps_cannot_be_read_for_now_is_finished_later(c, killed_at, 
 
 def test_an_undo_that_was_undone_is_not_offered_to_be_undone_again(c):
     plan = run(c, shell("echo > a.txt"), done(), done())
-    row = actions.undo_changes(plan, "s1", "alice")
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
     told = c.messages.get(meta__undo=row.pk)
-    back = actions.reverse_undo(row, "alice")
+    back = actions.undo_changes(Scope(row), "alice")
     drive()
     page = signed_in(person("alice")).get(f"/c/{c.pk}/").content.decode()
     offered = re.findall(r'class="undone-notice".*?</div>', page, re.DOTALL)
@@ -659,7 +663,7 @@ def test_the_preview_leads_to_what_changed_a_file_again(c):
 
 
 def test_of_many_files_it_leads_to_the_page_that_has_the_one(c, monkeypatch):
-    monkeypatch.setattr("console.changed_files.MOST_LISTED", 1)
+    monkeypatch.setattr("console.changes.changed_files.MOST_LISTED", 1)
     plan = run(c, shell("echo 2 > z"), done(), shell("echo > b; echo 3 > z"), done())
     alice = signed_in(person("alice"))
     about = f"plan={plan.pk}&subtask="
@@ -698,15 +702,15 @@ def left(c):
 def test_where_all_was_taken_back_no_changes_are_left_until_that_is_undone(c):
     (files_of(c) / "a.txt").write_text("one\n")
     plan = run(c, shell("echo 2 > a.txt; echo > b.txt"), done(), shell("echo > c.txt"), done())
-    actions.undo_changes(plan, "s1", "alice", Wanted(paths=("a.txt",)))
+    actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(paths=("a.txt",)))
     assert left(c) == [False, False, False], "some of it is left"
-    row = actions.undo_changes(plan, "s1", "alice")
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
     assert left(c) == [True, False, False]
-    back = actions.reverse_undo(row, "alice")
+    back = actions.undo_changes(Scope(row), "alice")
     assert left(c) == [False, False, False]
-    actions.reverse_undo(back, "alice")
+    actions.undo_changes(Scope(back), "alice")
     assert left(c) == [True, False, False]
-    actions.undo_changes(plan, "", "alice")
+    actions.undo_changes(Scope(plan), "alice")
     assert left(c) == [True, True, True]
     page = signed_in(person("alice")).get(f"/c/{c.pk}/").content.decode()
     assert "No changes left, undone by you" in page
@@ -716,45 +720,45 @@ def test_where_all_was_taken_back_no_changes_are_left_until_that_is_undone(c):
 
 def test_what_was_taken_back_stays_so_whatever_else_is_taken_back_and_brought_again(c):
     plan = run(c, shell("echo > a.txt"), done(), shell("echo > c.txt"), done())
-    row = actions.undo_changes(plan, "", "alice")
+    row = actions.undo_changes(Scope(plan), "alice")
     scripted(call("write_file", path="d.txt", content="its\n"), say("ok"))
     tell(c, "write")
     reply = Recording.objects.latest("turn").turn
-    actions.reverse_undo(actions.undo_turn(reply, "alice"), "alice")
+    actions.undo_changes(Scope(actions.undo_changes(Scope(reply), "alice")), "alice")
     assert (files_of(c) / "d.txt").exists()
     assert left(c) == [True, True, True], "that was a reply's"
-    back = actions.reverse_undo(row, "alice")
+    back = actions.undo_changes(Scope(row), "alice")
     assert left(c) == [False, False, False]
-    actions.reverse_undo(back, "alice")
+    actions.undo_changes(Scope(back), "alice")
     assert left(c) == [True, True, True]
 
 
 def test_bringing_back_the_rest_of_a_plan_brings_back_nothing_that_was_gone_before(c):
     plan = run(c, shell("echo > a.txt"), done(), shell("echo > c.txt"), done())
-    actions.undo_changes(plan, "s1", "alice")
-    rest = actions.undo_changes(plan, "", "alice")
+    actions.undo_changes(Scope.named(plan, "s1"), "alice")
+    rest = actions.undo_changes(Scope(plan), "alice")
     assert left(c) == [True, True, True]
-    actions.reverse_undo(rest, "alice")
+    actions.undo_changes(Scope(rest), "alice")
     assert [path.name for path in files_of(c).iterdir()] == ["c.txt"]
     assert left(c) == [True, False, False]
 
 
 def test_of_a_plan_that_was_taken_back_a_subtask_can_come_back(c):
     plan = run(c, shell("echo > a.txt"), done(), shell("echo > c.txt"), done())
-    part = actions.undo_changes(plan, "s1", "alice")
-    actions.undo_changes(plan, "", "alice")
-    actions.reverse_undo(part, "alice")
+    part = actions.undo_changes(Scope.named(plan, "s1"), "alice")
+    actions.undo_changes(Scope(plan), "alice")
+    actions.undo_changes(Scope(part), "alice")
     assert [path.name for path in files_of(c).iterdir()] == ["a.txt"]
     assert (left(c)[0], left(c)[2]) == (False, False)
 
 
 def test_what_came_back_by_the_undo_of_an_undo_of_an_undo_is_there_again(c):
     plan = run(c, shell("echo > a.txt"), done(), shell("echo > c.txt"), done())
-    part = actions.undo_changes(plan, "s1", "alice")
-    gone = actions.reverse_undo(actions.reverse_undo(part, "alice"), "alice")
-    actions.undo_changes(plan, "", "alice")
+    part = actions.undo_changes(Scope.named(plan, "s1"), "alice")
+    gone = actions.undo_changes(Scope(actions.undo_changes(Scope(part), "alice")), "alice")
+    actions.undo_changes(Scope(plan), "alice")
     assert left(c) == [True, True, True]
-    actions.reverse_undo(gone, "alice")
+    actions.undo_changes(Scope(gone), "alice")
     assert [path.name for path in files_of(c).iterdir()] == ["a.txt"]
     assert (left(c)[0], left(c)[2]) == (False, False)
 
@@ -767,28 +771,28 @@ def partly(c):
 def test_where_a_part_was_taken_back_that_is_said_until_it_is_undone(c):
     (files_of(c) / "a.txt").write_text("one\n")
     plan = run(c, shell("echo 2 > a.txt; echo > b.txt"), done(), shell("echo > c.txt"), done())
-    row = actions.undo_changes(plan, "s1", "alice", Wanted(paths=("a.txt",)))
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(paths=("a.txt",)))
     assert (partly(c), shown(c)["changes"]["partly_undone"]) == ([True, False], True)
     page = signed_in(person("alice")).get(f"/c/{c.pk}/").content.decode()
     assert "2 files, +2 −1, partly undone by you" in page
-    back = actions.reverse_undo(row, "alice")
+    back = actions.undo_changes(Scope(row), "alice")
     assert partly(c) == [False, False]
-    actions.undo_changes(plan, "", "alice", Wanted(paths=("c.txt",)))
+    actions.undo_changes(Scope(plan), "alice", Wanted(paths=("c.txt",)))
     assert (partly(c), shown(c)["changes"]["partly_undone"]) == ([False, False], True)
-    actions.reverse_undo(back, "alice")
+    actions.undo_changes(Scope(back), "alice")
     assert (partly(c), shown(c)["changes"]["partly_undone"]) == ([True, False], True)
-    actions.undo_changes(plan, "s1", "alice")
+    actions.undo_changes(Scope.named(plan, "s1"), "alice")
     assert (partly(c), left(c)) == ([False, False], [True, True, True]), "c.txt was before"
 
 
 def test_what_was_taken_back_in_parts_counts_as_taken_back(c):
     plan = run(c, shell("echo > a; echo > b"), done(), shell("echo > c"), done())
-    actions.undo_changes(plan, "s1", "alice", Wanted(paths=("a",)))
-    actions.undo_changes(plan, "s1", "alice", Wanted(paths=("b",)))
+    actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(paths=("a",)))
+    actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(paths=("b",)))
     assert (left(c), shown(c)["changes"]["partly_undone"]) == ([True, False, False], True)
-    last = actions.undo_changes(plan, "s2", "alice")
+    last = actions.undo_changes(Scope.named(plan, "s2"), "alice")
     assert (left(c), shown(c)["changes"]["partly_undone"]) == ([True, True, True], False)
-    actions.reverse_undo(last, "alice")
+    actions.undo_changes(Scope(last), "alice")
     assert (left(c), shown(c)["changes"]["partly_undone"]) == ([True, False, False], True)
 
 
@@ -796,20 +800,20 @@ def test_a_file_put_back_by_hand_does_not_count_as_left(c):
     (files_of(c) / "a").write_text("one\n")
     plan = run(c, shell("echo 2 > a; echo > b"), done(), done())
     (files_of(c) / "a").write_text("one\n")
-    row = actions.undo_changes(plan, "s1", "alice")
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
     assert (row.files, left(c)) == (1, [True, False, False])
 
 
 def test_taking_back_what_came_first_takes_back_what_was_written_over_it(c):
     (files_of(c) / "a").write_text("one\n")
     plan = run(c, shell("echo 2 > a"), done(), shell("echo 3 > a"), done())
-    row = actions.undo_changes(plan, "s1", "alice", Wanted(force=True))
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(force=True))
     assert (files_of(c) / "a").read_text() == "one\n"
     assert left(c) == [True, True, True]
-    actions.reverse_undo(row, "alice")
+    actions.undo_changes(Scope(row), "alice")
     assert (files_of(c) / "a").read_text() == "3\n"
     assert left(c) == [False, False, False]
-    actions.undo_changes(plan, "s2", "alice")
+    actions.undo_changes(Scope.named(plan, "s2"), "alice")
     assert (left(c), shown(c)["changes"]["partly_undone"]) == ([False, True, False], False)
 
 
@@ -817,16 +821,16 @@ def test_a_file_that_an_undo_has_brought_back_goes_with_the_undo_of_the_plan(c):
     first = shell("echo > keep; echo > f")
     plan = run(c, first, done(), shell("rm f; echo g > g"), done())
     before = everything(files_of(c))
-    one = actions.undo_changes(plan, "s2", "alice")
-    assert fates(actions.preview_changes(plan, "")) == {"f": "removed", "keep": "removed"}
-    other = actions.undo_changes(plan, "", "alice")
+    one = actions.undo_changes(Scope.named(plan, "s2"), "alice")
+    assert fates(actions.preview_changes(Scope(plan))) == {"f": "removed", "keep": "removed"}
+    other = actions.undo_changes(Scope(plan), "alice")
     assert list(files_of(c).iterdir()) == []
     assert left(c) == [True, True, True]
     with pytest.raises(Conflict, match="Nothing to undo"):
-        actions.undo_changes(plan, "s1", "alice")
-    actions.reverse_undo(other, "alice")
+        actions.undo_changes(Scope.named(plan, "s1"), "alice")
+    actions.undo_changes(Scope(other), "alice")
     assert left(c) == [False, True, False]
-    actions.reverse_undo(one, "alice")
+    actions.undo_changes(Scope(one), "alice")
     assert everything(files_of(c)) == before
     assert (left(c), partly(c)) == ([False, False, False], [False, False])
     assert shown(c)["changes"]["partly_undone"] is False
@@ -834,9 +838,9 @@ def test_a_file_that_an_undo_has_brought_back_goes_with_the_undo_of_the_plan(c):
 
 def test_the_timeline_tells_of_undos_and_who_undid_what(c):
     plan = run(c, shell("echo > a"), done(), shell("echo > c"), done())
-    row = actions.undo_changes(plan, "s2", "alice")
-    actions.reverse_undo(row, "alice")
-    actions.undo_changes(plan, "", "alice")
+    row = actions.undo_changes(Scope.named(plan, "s2"), "alice")
+    actions.undo_changes(Scope(row), "alice")
+    actions.undo_changes(Scope(plan), "alice")
     lines = [line for line in Timeline(plan_of(c), "alice").lines() if line.icon == "undo"]
     assert [(line.words, line.actor, line.number) for line in lines] == [
         ("undid its changes: 2 files restored", "You", ""),
@@ -853,16 +857,16 @@ def test_the_timeline_tells_of_undos_and_who_undid_what(c):
 def test_what_an_undo_has_left_is_no_change_of_somebody_else(c):
     (files_of(c) / "a").write_text("one\n")
     plan = run(c, shell("echo 2 > a"), done(), shell("echo 3 > a"), done())
-    actions.undo_changes(plan, "s2", "alice")
-    assert fates(actions.preview_changes(plan, "")) == {"a": "goes_back"}
-    actions.undo_changes(plan, "", "alice")
+    actions.undo_changes(Scope.named(plan, "s2"), "alice")
+    assert fates(actions.preview_changes(Scope(plan))) == {"a": "goes_back"}
+    actions.undo_changes(Scope(plan), "alice")
     assert (files_of(c) / "a").read_text() == "one\n"
     assert left(c) == [True, True, True]
 
 
 def test_what_another_subtask_writes_later_leaves_the_mark_of_the_first(c):
     plan = run(c, shell("echo > a"), done(), shell("echo > c"), done())
-    actions.undo_changes(plan, "s1", "alice")
+    actions.undo_changes(Scope.named(plan, "s1"), "alice")
     scripted(call("write_file", path="a", content="its\n"), say("ok"))
     tell(c, "write")
     assert left(c) == [True, False, False]
@@ -870,10 +874,10 @@ def test_what_another_subtask_writes_later_leaves_the_mark_of_the_first(c):
 
 def test_of_files_that_are_not_kept_any_more_the_undo_of_all_still_counts(c):
     plan = run(c, shell("echo > a"), done(), shell("echo > c"), done())
-    row = actions.undo_changes(plan, "", "alice")
+    row = actions.undo_changes(Scope(plan), "alice")
     Recording.objects.update(before="", after="", changes="")
     assert left(c) == [True, True, True]
-    actions.reverse_undo(row, "alice")
+    actions.undo_changes(Scope(row), "alice")
     assert left(c) == [False, False, False]
 
 
@@ -888,11 +892,11 @@ def test_the_page_reads_the_undos_once_however_many_replies_changed_files(c):
     for number in range(3):
         scripted(call("write_file", path=f"{number}.txt", content="its\n"), say("ok"))
         tell(c, "write")
-    actions.undo_turn(Recording.objects.latest("turn").turn, "alice")
-    assert queries(alice) == 2, "for the drawer and for the thread"
+    actions.undo_changes(Scope(Recording.objects.latest("turn").turn), "alice")
+    assert queries(alice) == 3, "for the drawer, for the thread and for the card of the end"
     scripted(call("write_file", path="more.txt", content="its\n"), say("ok"))
     tell(c, "write")
-    assert queries(alice) == 2, "for the drawer and for the thread"
+    assert queries(alice) == 3, "for the drawer, for the thread and for the card of the end"
 
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -947,7 +951,7 @@ class TestApi:
 
     def test_for_others_there_is_nothing_to_undo(self, c, plan):
         turn = Recording.objects.first().turn_id
-        row = actions.undo_changes(plan, "s1", "alice")
+        row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
         bob = self.client("bob")
         for path in (
             f"plans/{plan.pk}",
@@ -972,17 +976,17 @@ def test_what_cannot_be_recorded_gives_way_to_what_was_there_before_and_comes_ba
     file.write_text("one\n")
     plan = run(c, shell(command), done(), done())
     there = file.lstat()
-    assert fates(actions.preview_changes(plan, "s1")) == {"a.txt": "changed_since"}
-    row = actions.undo_changes(plan, "s1", "alice", Wanted(force=True))
+    assert fates(actions.preview_changes(Scope.named(plan, "s1"))) == {"a.txt": "changed_since"}
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(force=True))
     assert row.whole and file.read_text() == "one\n"
-    assert actions.reverse_undo(row, "alice").whole
+    assert actions.undo_changes(Scope(row), "alice").whole
     again = file.lstat()
     assert (again.st_mode, again.st_ino, again.st_size) == (
         there.st_mode,
         there.st_ino,
         there.st_size,
     )
-    actions.undo_changes(plan, "s1", "alice", Wanted(force=True))
+    actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(force=True))
     assert file.read_text() == "one\n"
 
 
@@ -992,12 +996,12 @@ def test_what_is_not_kept_in_the_trash_any_more_does_not_come_back(c, monkeypatc
     file = files_of(c) / "a.txt"
     file.write_text("one\n")
     plan = run(c, shell("yes | head -200 > a.txt"), done(), done())
-    row = actions.undo_changes(plan, "s1", "alice", Wanted(force=True))
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(force=True))
     Trashed.objects.update(at=timezone.now() - 2 * trash.RESTORABLE)
     trash.sweep()
-    assert fates(actions.preview_undo(row)) == {"a.txt": "not_kept"}
+    assert fates(actions.preview_changes(Scope(row))) == {"a.txt": "not_kept"}
     with pytest.raises(NothingToUndo):
-        actions.reverse_undo(row, "alice")
+        actions.undo_changes(Scope(row), "alice")
     assert file.read_text() == "one\n"
 
 
@@ -1026,31 +1030,33 @@ class TestWhatWasMoved:
     @pytest.mark.parametrize("named", ["a.txt", "b.txt", "d/c.txt"])
     def test_one_of_its_paths_stands_for_all(self, c, plan, named):
         now = self.contents(c)
-        row = actions.undo_changes(plan, "s1", "alice", Wanted(paths=(named,)))
+        row = actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(paths=(named,)))
         assert self.contents(c) == {n: f"this is {n}\n" for n in ("a.txt", "b.txt")}
-        actions.reverse_undo(row, "alice", Wanted(paths=(named,)))
+        actions.undo_changes(Scope(row), "alice", Wanted(paths=(named,)))
         assert self.contents(c) == now
 
     def test_where_one_of_them_was_changed_since_all_need_a_word(self, c, plan):
         (files_of(c) / "b.txt").write_text("hers\n")
-        rows = fates(actions.preview_changes(plan, "s1"))
+        rows = fates(actions.preview_changes(Scope.named(plan, "s1")))
         assert rows == dict.fromkeys(("a.txt", "b.txt", "d/c.txt"), "changed_since")
+        [why] = {row.why for row in actions.preview_changes(Scope.named(plan, "s1")).rows} - {""}
+        assert why == "moved"
         with pytest.raises(NothingToUndo):
-            actions.undo_changes(plan, "s1", "alice")
-        actions.undo_changes(plan, "s1", "alice", Wanted(force=("d/c.txt",)))
+            actions.undo_changes(Scope.named(plan, "s1"), "alice")
+        actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(force=("d/c.txt",)))
         assert self.contents(c) == {n: f"this is {n}\n" for n in ("a.txt", "b.txt")}
 
     def test_where_one_of_them_cannot_go_back_none_does(self, c, plan):
         (files_of(c) / "a.txt").mkdir()
         (files_of(c) / "a.txt" / "hers").write_text("hers\n")
-        rows = actions.preview_changes(plan, "s1").rows
+        rows = actions.preview_changes(Scope.named(plan, "s1")).rows
         assert {row.path: row.why for row in rows} == {
             "a.txt": "folder_there",
             "b.txt": "moved",
             "d/c.txt": "moved",
         }
         with pytest.raises(NothingToUndo):
-            actions.undo_changes(plan, "s1", "alice", Wanted(force=True))
+            actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(force=True))
 
 
 def test_a_failed_subtask_is_tried_again_from_a_clean_copy(c):
@@ -1096,18 +1102,19 @@ class TestBesideChecksOfWhatIsDone:
 
     def test_nothing_is_undone_while_a_command_of_a_check_runs(self, checked):
         plan, root = plan_of(checked), files_of(checked)
+        scope = Scope.named(plan, "s1")
         actions.check_plan(plan, "alice")
 
         async def story(worker):
             await eventually((root / "began").exists)
             with pytest.raises(Conflict, match="Checks are being run in this folder"):
-                await in_db(actions.undo_changes, plan, "s1", "alice")
+                await in_db(actions.undo_changes, Scope.named(scope, "alice"))
             (root / "go").touch()
             await eventually(lambda: results(checked)[-1:] == [("c1", True)] and not working())
 
         happening(story)
         assert (root / "a.txt").exists()
-        actions.undo_changes(plan, "s1", "alice")
+        actions.undo_changes(Scope.named(plan, "s1"), "alice")
         assert not (root / "a.txt").exists()
 
     def test_what_a_reply_s_command_made_while_one_of_a_check_ran_cannot_be_told(self, checked):
@@ -1123,7 +1130,7 @@ class TestBesideChecksOfWhatIsDone:
             await eventually(lambda: results(checked)[-1:] == [("c1", True)] and not working())
 
         happening(story)
-        found = changes_of_turn(Recording.objects.last().pk).files
+        found = Scope(Recording.objects.last().turn).changes.files
         origins = {each.path: each.origin for each in found}
         assert (origins["alone"], origins["made"]) == ("own", "unsure")
 
@@ -1161,8 +1168,8 @@ def test_what_a_check_of_the_output_writes_is_taken_back_with_the_attempt():
     c = begun(check, tools=WITH_SHELL, chains={"executor": written(ANSWERS, id="plain")})
     worked(c, say("Here it is."), say("All is well."))
     plan = plan_of(c)
-    assert fates(actions.preview_changes(plan, "s1")) == {"made.txt": "removed"}
-    actions.undo_changes(plan, "s1", "alice")
+    assert fates(actions.preview_changes(Scope.named(plan, "s1"))) == {"made.txt": "removed"}
+    actions.undo_changes(Scope.named(plan, "s1"), "alice")
     assert not (files_of(c) / "made.txt").exists()
 
 
@@ -1207,7 +1214,7 @@ class TestChecksAfterAnUndo:
         d = self.other(c)
         if is_deleted:
             delete_conversation(d, "alice")
-        actions.undo_changes(plan, "s1", "alice")
+        actions.undo_changes(Scope.named(plan, "s1"), "alice")
         drive()
         assert (files_of(c) / "runs").read_text() == "ran\n" * runs
 

@@ -9,7 +9,7 @@ from agents.models import Undo
 from plans import actions
 from tests.builders import proposed_plan
 from tests.fake_model import call, say
-from tests.inner import NothingToUndo, Wanted, changes_of_plan
+from tests.inner import NothingToUndo, Scope, Wanted
 from tests.world import (
     ALL_FILE_TOOLS,
     done,
@@ -48,7 +48,7 @@ def page(c, plan, name="changed"):
 
 
 def rows(plan):
-    return {row.path: (str(row.fate), row.why) for row in actions.preview_changes(plan, "").rows}
+    return {row.path: (str(row.fate), row.why) for row in actions.preview_changes(Scope(plan)).rows}
 
 
 class TestAFileThatIsTooLargeToBeRecorded:
@@ -68,10 +68,10 @@ class TestAFileThatIsTooLargeToBeRecorded:
     def test_is_a_change_once_it_came_changed_or_went(self, c, command, expected):
         (files_of(c) / "old.bin").write_bytes(b"x" * 200)
         plan = run(c, f"{command}; echo x > small.txt")
-        found = {e.path for e in changes_of_plan(plan).files if e.kind == "not_recorded"}
+        found = {e.path for e in Scope(plan).changes.files if e.kind == "not_recorded"}
         assert found == expected
         assert {path for path, (fate, _) in rows(plan).items() if fate == "not_kept"} == expected
-        assert actions.undo_changes(plan, "s1", "alice").whole is not bool(expected)
+        assert actions.undo_changes(Scope.named(plan, "s1"), "alice").whole is not bool(expected)
         assert bool(shown(c)["changes"]["undone_at"]) is not bool(expected)
 
     def test_is_said_where_nothing_else_was_changed(self, c):
@@ -81,7 +81,7 @@ class TestAFileThatIsTooLargeToBeRecorded:
         preview = page(c, plan, "changed/preview")
         assert "new.bin" in preview and "it was not recorded" in preview
         with pytest.raises(NothingToUndo, match="cannot be put back"):
-            actions.undo_changes(plan, "s1", "alice")
+            actions.undo_changes(Scope.named(plan, "s1"), "alice")
 
 
 SAID = "Files that .gitignore leaves out"
@@ -124,7 +124,7 @@ class TestWhatIsInTheWay:
     def test_makes_no_empty_undos(self, plan):
         for _ in range(2):
             with pytest.raises(NothingToUndo, match="cannot be put back"):
-                actions.undo_changes(plan, "s1", "alice")
+                actions.undo_changes(Scope.named(plan, "s1"), "alice")
         assert not Undo.objects.exists()
 
     def test_is_no_reason_where_the_undo_takes_it_away_itself(self, c):
@@ -133,7 +133,7 @@ class TestWhatIsInTheWay:
         (root / "x").write_text("x\n")
         (root / "dd" / "q").write_text("q\n")
         plan = run(c, "rm x; mkdir x; echo > x/new; ln -s /etc x/link; rm -r dd; ln -s /tmp dd")
-        assert actions.undo_changes(plan, "s1", "alice").whole
+        assert actions.undo_changes(Scope.named(plan, "s1"), "alice").whole
         assert (root / "x").read_text() == "x\n" and (root / "dd" / "q").read_text() == "q\n"
         assert sorted(os.listdir(root)) == ["dd", "x"]  # noqa: PTH208
 
@@ -142,16 +142,16 @@ class TestNamedFiles:
     def test_one_that_was_not_changed_is_not_found(self, c):
         plan = run(c, "echo > a.txt")
         with pytest.raises(NotFound, match=r"other.txt was not changed"):
-            actions.undo_changes(plan, "s1", "alice", Wanted(paths=("other.txt",)))
+            actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(paths=("other.txt",)))
 
     def test_none_at_all_are_asked_for(self, c):
         plan = run(c, "echo > a.txt")
         with pytest.raises(Invalid, match="Name the files"):
-            actions.undo_changes(plan, "s1", "alice", Wanted(paths=()))
+            actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(paths=()))
 
     def test_what_was_changed_again_is_said_of_those_alone(self, c):
         plan = run(c, "echo > a.txt; echo > b.txt")
         (files_of(c) / "a.txt").unlink()
         (files_of(c) / "b.txt").write_text("hers\n")
         with pytest.raises(NothingToUndo, match=r"^Nothing to undo\.$"):
-            actions.undo_changes(plan, "s1", "alice", Wanted(paths=("a.txt",)))
+            actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(paths=("a.txt",)))

@@ -27,7 +27,8 @@ from console.management.plan_undo import undo_by_command
 from console.management.wait import Interrupted, follow, has_no_worker
 from plans import actions
 from plans.attempts import attempts_of, times_of_plan
-from plans.changes import changes_named, changes_text
+from plans.changes.recorded import changes_text
+from plans.changes.scope import Scope
 from plans.check_text import looks_at
 from plans.documents import DONE
 from plans.models import LIVE, OPEN, SETTLED, ActivePlan, CheckResult, Plan
@@ -292,7 +293,7 @@ class Command(PlainCommand):
         self, *, id: int | None, key: str, path: str | None, diff: bool, json: bool, **_: object
     ) -> None:
         """The files, or with a path or --diff what changed in them."""
-        changes = changes_named(plan_named(id, to_read=True), key)
+        changes = Scope.named(plan_named(id, to_read=True), key).changes
         if json:
             self.print_json(changes.document())
         else:
@@ -309,7 +310,8 @@ class Command(PlainCommand):
         **_: object,
     ) -> None:
         wanted = Wanted(tuple(path) or None, tuple(force))
-        row = undo_by_command(plan_named(id, to_read=True), key, by(), wanted, ask=not json)
+        scope = Scope.named(plan_named(id, to_read=True), key)
+        row = undo_by_command(scope, by(), wanted, ask=not json)
         if json:
             self.print_json({"id": row.pk, "files": row.files, "kept": row.kept})
         else:

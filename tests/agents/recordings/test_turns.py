@@ -14,6 +14,7 @@ from plans import actions
 from tests.fake_model import call, say
 from tests.inner import AUTHORSHIP_TICK as CLOCK
 from tests.inner import (
+    Scope,
     Store,
     claim,
     handle_message,
@@ -333,7 +334,7 @@ class TestATryAgain:
         recording = Recording.objects.get()
         assert origins(recording) == {"a.txt": "own", "b.txt": "own"}
         assert recording.ended_at
-        actions.undo_turn(recording.turn, "alice")
+        actions.undo_changes(Scope(recording.turn), "alice")
         assert [each.name for each in files_of(c).iterdir()] == ["mine.txt"]
 
     def test_what_was_before_is_not_made_up_where_it_is_not_kept_any_more(self):

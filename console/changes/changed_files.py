@@ -4,114 +4,69 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlencode
 
+from django.core.exceptions import ObjectDoesNotExist
+from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from agents.changes.authorship import Origin
 from agents.changes.compare import Change, Version, text_of
 from agents.changes.store import Store, StoreBroken
 from agents.changes.unified import mode_of
 from agents.errors import NotFound
-from agents.models import Conversation, ToolCall, Turn
+from agents.models import Conversation, ToolCall
 from agents.tools.images import NotShown, image_of
 from console.changes.lines import Diff, change_signs, diff_of_files
 from console.form_parsing import number
 from console.language import format_size
-from plans.changes import Changes, changes_named, changes_of_turn
-from plans.models import Plan
-from plans.undone import TakenBack, UndoHistory
+from plans.changes.scope import Scope
 
 MOST_DRAWN = 20  # files of which the page has the diffs; of more, each is fetched
 MOST_LISTED = 100  # files on one page
 LONGEST_COMMAND = 80  # characters of one that is named
-Side = Literal["old", "new"]
 
 
-@dataclass(frozen=True)
-class Subject:
-    """What the page is about: the subtask with the key, the whole plan, or one turn."""
+def address(scope: Scope, name: str = "changed-files", /, **more: object) -> str:
+    """Of a page, file or verb about the changes of a plan, a subtask or a turn."""
+    about: dict[str, object] = {"turn": scope.turn.pk} if scope.turn else {}
+    if scope.plan is not None:
+        about = {"plan": scope.plan.pk, **({"subtask": scope.key} if scope.key else {})}
+    return address_of(scope.conversation.pk, name, **about, **more)
 
-    conversation: Conversation
-    plan: Plan | None = None
-    key: str = ""
-    turn: Turn | None = None
 
-    @cached_property
-    def changes(self) -> Changes:
-        if self.turn is not None:
-            return changes_of_turn(self.turn.pk)
-        assert self.plan is not None, "it is about one or the other"
-        return changes_named(self.plan, self.key)
+def address_of(conversation: int, name: str = "changed-files", /, **about: object) -> str:
+    return f"{reverse(name, args=[conversation])}?{urlencode(about)}"
 
-    @cached_property
-    def subtask_number(self) -> int | str:
-        assert self.plan is not None
-        return self.plan.subtasks.get(key=self.key).position or self.key
 
-    @property
-    def query(self) -> str:
-        if self.turn is not None:
-            return urlencode({"turn": self.turn.pk})
-        assert self.plan is not None
-        return urlencode({"plan": self.plan.pk, **({"subtask": self.key} if self.key else {})})
+def scope_of(request: HttpRequest, conversation: Conversation) -> Scope:
+    """Raises Http404 for what is not of this conversation."""
+    given = request.GET if "plan" in request.GET or "turn" in request.GET else request.POST
+    try:
+        if turn := number(given.get("turn")):
+            return Scope(conversation.turns.get(pk=turn))
+        plan = conversation.plans.get(pk=number(given.get("plan")) or 0)
+        return Scope.named(plan, given.get("subtask", ""))
+    except (ObjectDoesNotExist, NotFound):
+        raise Http404 from None
 
-    def address(self, name: str, **more: object) -> str:
-        query = f"{self.query}&{urlencode(more)}" if more else self.query
-        return f"{reverse(name, args=[self.conversation.pk])}?{query}"
 
-    @property
-    def title(self) -> str:
-        if self.turn is not None:
-            return gettext("Changes of this reply")
-        if not self.key:
-            return gettext("Changes of the plan")
-        return gettext("Changes of subtask {number}").format(number=self.subtask_number)
-
-    @property
-    def began_at(self) -> datetime | None:
-        return self.changes.kept[0].began_at if self.changes.kept else None
-
-    @cached_property
-    def taken_back(self) -> TakenBack:
-        """What undos have taken back of it."""
-        undos, recordings = UndoHistory(self.conversation.pk), self.changes.recordings
-        if self.turn is not None:
-            return undos.of_turn(self.turn.pk, recordings)
-        assert self.plan is not None
-        return undos.of_plan(self.plan.pk, recordings, self.key)
-
-    def commands(self) -> list[str]:
-        """What its turns ran besides, whose doing elsewhere no undo takes back."""
-        turns = [each.turn_id for each in self.changes.recordings]
-        calls = ToolCall.objects.filter(turn__in=turns, tool="shell", state="done").order_by("pk")
-        commands = [str(each.arguments.get("command") or "") for each in calls]
-        return [cut(each) for each in dict.fromkeys(filter(None, commands))]
+def commands_in(scope: Scope) -> list[str]:
+    """What its turns ran besides, whose doing elsewhere no undo takes back."""
+    turns = [each.turn_id for each in scope.changes.recordings]
+    calls = ToolCall.objects.filter(turn__in=turns, tool="shell", state="done").order_by("pk")
+    commands = [str(each.arguments.get("command") or "") for each in calls]
+    return [cut(each) for each in dict.fromkeys(filter(None, commands))]
 
 
 def cut(command: str) -> str:
     return command if len(command) <= LONGEST_COMMAND else f"{command[: LONGEST_COMMAND - 1]}…"
-
-
-def subject_of(request: HttpRequest, conversation: Conversation) -> Subject:
-    """Raises Http404 for what is not of this conversation."""
-    given = request.GET if "plan" in request.GET or "turn" in request.GET else request.POST
-    if turn := number(given.get("turn")):
-        found = conversation.turns.filter(pk=turn).first()
-        if found is None:
-            raise Http404
-        return Subject(conversation, turn=found)
-    plan = Plan.objects.filter(conversation=conversation, pk=number(given.get("plan")) or 0).first()
-    key = given.get("subtask", "")
-    if plan is None or (key and not plan.subtasks.filter(key=key).exists()):
-        raise Http404
-    return Subject(conversation, plan, key)
 
 
 # The files
@@ -125,7 +80,7 @@ class ChangedFile:
     change: Change
     address: str
     diff: Diff | None = None
-    images: dict[Side, str] = field(default_factory=dict)
+    images: dict[str, str] = field(default_factory=dict)
     download: str = ""
     is_drawn: bool = True
     link: str = ""  # where a link leads, in a sentence
@@ -168,15 +123,19 @@ class ChangedFile:
         return words.get(self.change.kind, gettext("changed"))
 
     @property
+    def note(self) -> str:
+        """Both in a line: new · +42 −3; of one that was edited the lines alone."""
+        kind = "" if self.change.kind == "modified" and self.signs else self.kind
+        return " · ".join(filter(None, [kind, self.signs]))
+
+    @property
     def size(self) -> str:
         old, new = self.change.old, self.change.new
         if old and new:
             words = gettext("Binary file, {now}, was {was}")
             return words.format(now=format_size(new.size), was=format_size(old.size))
-        words = (
-            gettext("Binary file, {size}, new") if new else gettext("Binary file, {size}, removed")
-        )
-        side = new or old
+        gone = gettext("Binary file, {size}, removed")
+        words, side = (gettext("Binary file, {size}, new"), new) if new else (gone, old)
         return words.format(size=format_size(side.size)) if side else ""
 
     @property
@@ -217,101 +176,85 @@ class Group:
 
 @dataclass(frozen=True)
 class ListedFiles:
-    """One page of them, from the file with the number `first` on, of `count`."""
+    """One page of them."""
 
     groups: list[Group]
-    first: int
-    count: int
-    page: int
+    page: Page[Change]
 
     @property
     def files(self) -> list[ChangedFile]:
         return [file for group in self.groups for file in group.files]
 
     @property
-    def last(self) -> int:
-        return self.first + len(self.files) - 1
-
-    @property
-    def has_earlier(self) -> bool:
-        return self.first > 1
-
-    @property
-    def has_later(self) -> bool:
-        return self.last < self.count
+    def count(self) -> int:
+        return self.page.paginator.count
 
 
-def listed_files(subject: Subject, page: int = 1) -> ListedFiles:
+def listed_files(scope: Scope, number: int = 1) -> ListedFiles:
     """The turn's own first. Up to MOST_DRAWN files have their diffs; of more, each one's is fetched
     when it is unfolded."""
-    listed = in_order(subject)
-    page = min(max(page, 1), page_of(len(listed)))
-    start, folded = (page - 1) * MOST_LISTED, len(listed) > MOST_DRAWN
-    with Store.of(Path(subject.changes.root)) as store:
+    listed = in_order(scope)
+    page = Paginator(listed, MOST_LISTED).get_page(max(number, 1))
+    with Store.of(Path(scope.changes.root)) as store:
         files = [
-            drawn_file(subject, store, change, f"file-{n}", with_diff=not folded)
-            for n, change in enumerate(listed[start : start + MOST_LISTED], start + 1)
+            drawn_file(scope, store, change, f"file-{n}", with_diff=len(listed) <= MOST_DRAWN)
+            for n, change in enumerate(page, page.start_index())
         ]
     counts = Counter(change.origin for change in listed)
     groups = [
         Group(origin, [f for f in files if f.change.origin == origin], counts[origin])
         for origin in ORDER
     ]
-    return ListedFiles([each for each in groups if each.files], start + 1, len(listed), page)
+    return ListedFiles([each for each in groups if each.files], page)
 
 
-def page_of(place: int) -> int:
-    """Where the file with this number is."""
-    return max(1, math.ceil(place / MOST_LISTED))
+def standing_files(scope: Scope) -> Iterator[ChangedFile]:
+    """Its own that no undo has taken back, each with its place on the page; no diffs."""
+    standing = {each.path for each in scope.standing}
+    for place, each in enumerate(in_order(scope), 1):
+        if each.origin == Origin.OWN and each.path in standing:
+            yield ChangedFile(f"file-{place}", each, place_of(scope, place), is_drawn=False)
+
+
+def place_of(scope: Scope, place: int) -> str:
+    """The address of the file with this number, on its page."""
+    page = math.ceil(place / MOST_LISTED)
+    return f"{address(scope, **({'page': page} if page > 1 else {}))}#file-{place}"
 
 
 ORDER = ("own", "unsure", "outside")
 
 
-def in_order(subject: Subject) -> list[Change]:
-    return sorted(subject.changes.files, key=lambda c: (ORDER.index(c.origin), c.path))
+def in_order(scope: Scope) -> list[Change]:
+    return sorted(scope.changes.files, key=lambda c: (ORDER.index(c.origin), c.path))
 
 
-def one_file(subject: Subject, path: str, origin: str, id: str) -> ChangedFile:
+def one_file(scope: Scope, path: str, origin: str, id: str) -> ChangedFile:
     """With all of its diff. Raises NotFound."""
-    change = one_change(subject, path, origin)
-    with Store.of(Path(subject.changes.root)) as store:
-        return drawn_file(subject, store, change, id, with_diff=True, is_whole=True)
-
-
-def one_change(subject: Subject, path: str, origin: str) -> Change:
-    """Raises NotFound."""
-    found = [c for c in subject.changes.files if c.path == path and c.origin == origin]
-    if not found:
-        raise NotFound(gettext("{path} was not changed.").format(path=path[:300]))
-    return found[0]
+    change = scope.changes.change_of(path, origin)
+    with Store.of(Path(scope.changes.root)) as store:
+        return drawn_file(scope, store, change, id, with_diff=True, is_whole=True)
 
 
 def drawn_file(
-    subject: Subject,
-    store: Store,
-    change: Change,
-    id: str,
-    *,
-    with_diff: bool,
-    is_whole: bool = False,
+    scope: Scope, store: Store, change: Change, id: str, *, with_diff: bool, is_whole: bool = False
 ) -> ChangedFile:
     named = {"path": change.path, "origin": change.origin, "id": id}
-    address = subject.address("changed-file", **named)
-    images: dict[Side, str] = {}
-    if change.is_binary and with_diff:
-        if change.old and is_image(store, change.old):
-            images["old"] = subject.address("changed-blob", **named, side="old")
-        if change.new and is_image(store, change.new):
-            images["new"] = subject.address("changed-blob", **named, side="new")
+    sides = {side: each for side, each in (("new", change.new), ("old", change.old)) if each}
+    images = {
+        side: address(scope, "changed-blob", **named, side=side)
+        for side, each in sides.items()
+        if with_diff and change.is_binary and is_image(store, each)
+    }
     diff = None
     if with_diff and change.kind != "not_recorded" and not change.is_binary:
         diff = diff_of(store, change)
         diff = diff if is_whole else diff.shortened()
-    side = "new" if change.new else "old"
-    download = subject.address("changed-blob", **named, side=side, save=1)
+    side = next(iter(sides), "old")
+    download = address(scope, "changed-blob", **named, side=side, save=1)
     link = link_words(store, change) if with_diff else ""
-    return ChangedFile(id, change, address, diff, images, download, is_drawn=with_diff, link=link)
+    to = address(scope, "changed-file", **named)
+    return ChangedFile(id, change, to, diff, images, download, is_drawn=with_diff, link=link)
 
 
 def link_words(store: Store, change: Change) -> str:

@@ -10,14 +10,16 @@ from django.utils.translation import gettext, gettext_lazy
 from agents.changes.undo import Preview
 from agents.changes.undo_steps import Row
 from agents.models import Recording
-from console.changed_files import Subject, in_order, page_of
+from console.changes.changed_files import in_order, place_of
 from console.language import format_size
+from plans.changes.scope import Scope
 
 WHY_LOST = {
     "not_recorded": gettext_lazy("stays as it is: it was not recorded"),
     "unreadable": gettext_lazy("stays: what is there now cannot be read"),
     "folder_there": gettext_lazy("cannot come back: a folder is in its place"),
     "no_way": gettext_lazy("cannot come back: its folder is a link or a file now"),
+    "moved": gettext_lazy("stays: what was moved with it cannot go back"),
 }
 MOST_ROWS = 200  # that are drawn at a time
 
@@ -44,6 +46,13 @@ class UndoRow:
         return gettext("goes back, {size}").format(size=format_size(to.size if to else 0))
 
     @property
+    def together(self) -> str:
+        if not self.row.others:
+            return ""
+        paths = ", ".join(self.row.others[:3]) + "…" * (len(self.row.others) > 3)
+        return gettext("only together with {paths}, as it was moved").format(paths=paths)
+
+    @property
     def icon(self) -> str:
         icons = {"removed": "skipped", "comes_back": "plus", "not_kept": "off"}
         return icons.get(str(self.row.fate), "undo")
@@ -55,33 +64,29 @@ class UndoRow:
         )
 
 
-def undo_rows(preview: Preview, subject: Subject, start: int = 0) -> list[UndoRow]:
+def undo_rows(preview: Preview, scope: Scope, start: int = 0) -> list[UndoRow]:
     """A part of them. What needs a word comes last, as it is the longest; of so many that some are
     not drawn at first, it is drawn first."""
     is_long = len(preview.rows) > MOST_ROWS
     rows = sorted(preview.rows, key=lambda row: (row.needs_word != is_long, row.path))
     rows = rows[start : start + MOST_ROWS]
-    later = later_changes(subject, {row.path for row in rows if row.needs_word})
+    later = later_changes(scope, {row.path for row in rows if row.needs_word})
     return [UndoRow(n, row, later.get(row.path, "")) for n, row in enumerate(rows, start + 1)]
 
 
-def later_changes(subject: Subject, paths: set[str]) -> dict[str, str]:
+def later_changes(scope: Scope, paths: set[str]) -> dict[str, str]:
     """By path, where this conversation has recorded the next change of it; what a person saved
     between two turns stands nowhere."""
     found: dict[str, str] = {}
-    last = subject.changes.recordings[-1].pk if paths else 0
-    rows = Recording.objects.filter(root=subject.changes.root, pk__gt=last).exclude(changes="")
-    rows = rows.filter(turn__conversation=subject.conversation)
+    last = scope.changes.recordings[-1].pk if paths else 0
+    rows = Recording.objects.filter(root=scope.changes.root, pk__gt=last).exclude(changes="")
+    rows = rows.filter(turn__conversation=scope.conversation)
     for each in rows.select_related("turn__attempt__subtask__plan").order_by("pk") if paths else ():
-        if len(found) == len(paths):
-            break
         attempt = getattr(each.turn, "attempt", None)
-        about = Subject(subject.conversation, turn=each.turn)
-        if attempt is not None:
-            about = Subject(subject.conversation, attempt.subtask.plan, attempt.subtask.key)
+        about = Scope(attempt.subtask if attempt else each.turn)
         for place, change in enumerate(in_order(about), 1):
             if change.path in paths and change.path not in found:
-                page = page_of(place)
-                address = about.address("changed-files", **({"page": page} if page > 1 else {}))
-                found[change.path] = f"{address}#file-{place}"
+                found[change.path] = place_of(about, place)
+        if len(found) == len(paths):
+            break
     return found

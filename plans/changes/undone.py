@@ -7,8 +7,9 @@ since. An undo that was undone put the change back, so it needs no rule of its o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -22,19 +23,11 @@ from agents.changes.undo_steps import Step, as_changes, read_steps, sides_of
 from agents.models import Recording, Undo
 from agents.statements import prepared
 from agents.timestamps import timestamp
-from plans.changes import Changes, Document, changes_of, recordings_of, sums_document
-from plans.held_changes import composed_changes
+from plans.changes.held import composed_changes
+from plans.changes.recorded import Changes, Document, changes_of, recordings_of, sums_document
 from plans.models import Plan
 
 HELD = 64  # undos whose files are held in memory
-
-
-@dataclass(frozen=True)
-class Restored:
-    """What an undo left at a path, and when."""
-
-    to: Version | None
-    at: datetime
 
 
 @dataclass(frozen=True)
@@ -103,73 +96,56 @@ class UndoHistory:
 
     def __init__(self, conversation: int) -> None:
         self.conversation = conversation
-        self.whole: dict[int, TakenBack] = {}  # by plan
+        self.plans: dict[int, tuple[list[Recording], TakenBack]] = {}
 
     @cached_property
     def rows(self) -> list[Undo]:
         return undos_in.models(conversation=self.conversation)
 
     def of_turn(self, turn: int, recordings: list[Recording]) -> TakenBack:
-        return self.taken_back(recordings, {subject_of_turn(turn)}, lambda: recordings)
+        return self.taken_back(recordings, {subject_of_turn(turn)}, recordings)
 
     def of_plan(self, plan: int, recordings: list[Recording], key: str = "") -> TakenBack:
         """`recordings` are those of the subtask with the key, or without one of the plan."""
         if not recordings or not self.rows:
             return NOTHING
-        if plan not in self.whole:
+        if plan not in self.plans:
             every = recordings_of.models(plan=plan)
-            subjects = {subject_of_plan(plan)}
-            self.whole[plan] = self.taken_back(every, subjects, lambda: every)
-        whole = self.whole[plan]
+            self.plans[plan] = every, self.taken_back(every, {subject_of_plan(plan)}, every)
+        every, whole = self.plans[plan]
         if not key or (whole.at and whole.at > recordings[-1].began_at):
             return whole
-        subjects = {subject_of_plan(plan), subject_of_plan(plan, key)}
-        return self.taken_back(recordings, subjects, lambda: recordings_of.models(plan=plan))
+        return self.taken_back(
+            recordings, {subject_of_plan(plan), subject_of_plan(plan, key)}, every
+        )
 
     def taken_back(
-        self,
-        recordings: list[Recording],
-        subjects: Collection[str],
-        of_all: Callable[[], list[Recording]],
+        self, recordings: list[Recording], subjects: Collection[str], every: list[Recording]
     ) -> TakenBack:
-        """`subjects` are what an undo of all of it is of; `of_all` reads the recordings among which
+        """`subjects` are what an undo of all of it is of; `every` are the recordings among which
         these stand, in their order."""
-        if not recordings or not self.rows:
-            return NOTHING
         changes = changes_of(recordings)
+        if not any(row.root == changes.root for row in self.rows):
+            return NOTHING
         if len(changes.kept) < len(changes.ended):
             return self.by_rows(changes, subjects)
-        sides = [(path, old, new) for path, old, new, _ in sides_of(changes.files)]
-        restored = self.restored(changes.root, subjects, sides)
-        if not restored:
+        histories, sides = self.histories(changes, every, subjects), [*sides_of(changes.files)]
+        gone = {path for path, old, new, _ in sides if histories[path].is_back(old, new)}
+        moments = [at for path in gone if (at := histories[path].undone_at)]
+        if not moments:
             return NOTHING
-        written, (earlier, tips) = writes(changes), versions_around(of_all(), changes)
-        gone: dict[str, datetime | None] = {}
-        for path, old, new in sides:
-            last, tip = restored.get(path), tips.get(path, new)
-            if last and any(last.at <= each.began_at for each in written.get(path, ())):
-                last = None
-            state = last.to if last else tip
-            if state != new and state in {old, *earlier.get(path, ())}:
-                gone[path] = last.at if last and last.to != tip else None
-        moments = [at for at in gone.values() if at]
-        unknown = any(stays_unknown(each) for each in changes.files)
-        is_whole = bool(moments) and not unknown and all(path in gone for path, _, _ in sides)
-        paths = frozenset(gone) if moments else frozenset[str]()
-        return TakenBack(max(moments) if is_whole else None, paths)
+        # What was never recorded no undo can put back.
+        unknown = (e.is_unknown and e.origin != Origin.OUTSIDE for e in changes.files)
+        is_part = any(unknown) or any(path not in gone for path, *_ in sides)
+        return TakenBack(None if is_part else max(moments), frozenset(gone))
 
     def to_undo(self, changes: Changes) -> list[Change]:
         """What taking all of it back has to look at: what earlier undos have left is no change of
         somebody else, and may be there again though in the end the turns left nothing there."""
         if not self.rows:
             return changes.files
-        sides = [(path, old, new) for path, old, new, _ in sides_of(changes.files)]
-        written = writes(changes)
-        left = {
-            path: each.to
-            for path, each in self.restored(changes.root, (), sides).items()
-            if path in written and each.at > written[path][-1].began_at
-        }
+        histories = self.histories(changes, changes.recordings)
+        left = {path: each.left for path, each in histories.items() if each.undone}
         found = []
         for change in changes.files:
             if any(left.get(path, new) != new for path, _, new in change.sides):
@@ -177,27 +153,28 @@ class UndoHistory:
                     found += one_path(path, old, left.get(path, new), change.origin)
             else:
                 found.append(change)
-        first, known = first_versions(changes), {path for path, _, _ in sides}
+        known = {path for path, *_ in sides_of(changes.files)}
         for path in sorted(left.keys() - known):
-            found += one_path(path, first[path], left[path], Origin.OWN)
+            found += one_path(path, histories[path].before[-1], left[path], Origin.OWN)
         return found
 
-    def restored(
-        self,
-        root: str,
-        subjects: Collection[str],
-        sides: list[tuple[str, Version | None, Version | None]],
-    ) -> dict[str, Restored]:
-        """By path, what the last undo there has left. One that left nothing of all of it found the
-        files that it had no need to touch as they had been."""
-        found: dict[str, Restored] = {}
-        for row in self.rows:
-            if row.root != root:
-                continue
-            if row.whole and row.subject in subjects:
-                found |= {path: Restored(old, row.created_at) for path, old, _ in sides}
-            for path, to in versions_left(row).items():
-                found[path] = Restored(to, row.created_at)
+    def histories(
+        self, changes: Changes, every: list[Recording], subjects: Collection[str] = ()
+    ) -> dict[str, PathHistory]:
+        """By path, what recordings and then undos have made of it. An undo that left nothing of
+        all of it found the files that it had no need to touch as they had been."""
+        found: dict[str, PathHistory] = defaultdict(PathHistory)
+        root, own = changes.root, {each.pk for each in changes.kept}
+        for each in Changes(root, [row for row in every if row.root == root]).kept:
+            began_at = each.began_at if each.pk in own else None
+            for path, old, new, _ in sides_of(composed_changes(root, (each.changes,))):
+                found[path].go_on(old, new, began_at)
+        for row in self.rows if found else ():
+            if row.root == root:
+                whole = changes.files if row.whole and row.subject in subjects else []
+                then = {path: old for path, old, _, _ in sides_of(whole)}
+                for path, to in {**then, **versions_left(row)}.items():
+                    found[path].put_back(to, row.created_at)
         return found
 
     def by_rows(self, changes: Changes, subjects: Collection[str]) -> TakenBack:
@@ -211,9 +188,38 @@ class UndoHistory:
         return not any(self.stands(each) for each in self.rows if each.reverses_id == row.pk)
 
 
-def stays_unknown(change: Change) -> bool:
-    """Whether no undo can put it back: it was never recorded."""
-    return change.is_unknown and change.origin != Origin.OUTSIDE
+@dataclass
+class PathHistory:
+    """What became of one path: `before` each recording up to the first that is asked about, when
+    the last of those that are `wrote` there, at the `tip` of all, and what was `left` when by the
+    last undo since, if there was one."""
+
+    before: list[Version | None] = field(default_factory=list)
+    wrote: datetime | None = None
+    tip: Version | None = None
+    left: Version | None = None
+    undone: datetime | None = None
+
+    def go_on(self, old: Version | None, new: Version | None, asked_at: datetime | None) -> None:
+        if self.wrote is None:
+            self.before.append(old)
+        if asked_at:
+            self.wrote = max(self.wrote or asked_at, asked_at)
+        self.tip = new
+
+    def put_back(self, to: Version | None, at: datetime) -> None:
+        if self.wrote and at > self.wrote:
+            self.left, self.undone = to, at
+
+    def is_back(self, old: Version | None, new: Version | None) -> bool:
+        """Whether a change of it is gone: it is as it was before that, or earlier."""
+        now = self.left if self.undone else self.tip
+        return now != new and now in {old, *self.before}
+
+    @property
+    def undone_at(self) -> datetime | None:
+        """When an undo has made another of it than the recordings."""
+        return self.undone if self.left != self.tip else None
 
 
 def versions_left(row: Undo) -> dict[str, Version | None]:
@@ -230,41 +236,6 @@ def held_versions(root: str, steps: str) -> dict[str, Version | None]:
     """What is stored under a digest never changes. Raises StoreBroken, ValueError."""
     with Store.of(Path(root)) as store:
         return {step.path: step.to for step in read_steps(store, steps)}
-
-
-def writes(changes: Changes) -> dict[str, list[Recording]]:
-    """By path, the recordings in which something happened there."""
-    found: dict[str, list[Recording]] = {}
-    for recording in changes.kept:
-        for change in composed_changes(changes.root, (recording.changes,)):
-            for path, *_ in sides_of([change]):
-                found.setdefault(path, []).append(recording)
-    return found
-
-
-def versions_around(
-    recordings: list[Recording], changes: Changes
-) -> tuple[dict[str, set[Version | None]], dict[str, Version | None]]:
-    """By path, what was there before each of the recordings up to the first of `changes` that wrote
-    there; and what the last of them has left."""
-    written = writes(changes)
-    before: dict[str, set[Version | None]] = {}
-    after: dict[str, Version | None] = {}
-    for recording in changes_of(recordings).kept:
-        for path, old, new, _ in sides_of(composed_changes(changes.root, (recording.changes,))):
-            after[path] = new
-            if path in written and recording.pk <= written[path][0].pk:
-                before.setdefault(path, set()).add(old)
-    return before, after
-
-
-def first_versions(changes: Changes) -> dict[str, Version | None]:
-    """By path, what was there before any of it."""
-    found: dict[str, Version | None] = {}
-    for recording in changes.kept:
-        for path, old, _, _ in sides_of(composed_changes(changes.root, (recording.changes,))):
-            found.setdefault(path, old)
-    return found
 
 
 def one_path(path: str, old: Version | None, new: Version | None, origin: str) -> list[Change]:

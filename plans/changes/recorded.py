@@ -1,9 +1,10 @@
-"""What the attempts of a subtask or plan, or one turn, changed: sums, files, diffs."""
+"""The recordings of one folder, and what they come to together: sums, files, diffs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from django.db.models import QuerySet
@@ -16,8 +17,7 @@ from agents.errors import NotFound
 from agents.models import Recording, SkippedFile
 from agents.statements import prepared
 from agents.tools.confinement import display_path
-from plans.held_changes import composed_changes
-from plans.models import Plan, Subtask
+from plans.changes.held import composed_changes
 
 Document = dict[str, object]
 
@@ -36,6 +36,10 @@ class Changes:
     @property
     def kept(self) -> list[Recording]:
         return [each for each in self.ended if each.is_kept]
+
+    @property
+    def began_at(self) -> datetime | None:
+        return self.kept[0].began_at if self.kept else None
 
     @property
     def files(self) -> list[Change]:
@@ -62,6 +66,11 @@ class Changes:
         return len(self.writing) > 1 and not all(each.is_kept for each in self.writing)
 
     @property
+    def is_known(self) -> bool:
+        """Whether the files are all that its turns changed, as far as these have ended."""
+        return bool(self.recordings) and not self.stopped and len(self.kept) == len(self.ended)
+
+    @property
     def stopped(self) -> str:
         """Why nothing, or not all of it, is known: files, bytes or failed."""
         return next((each.stopped for each in reversed(self.recordings) if each.stopped), "")
@@ -76,12 +85,20 @@ class Changes:
         """Whether the folder has files that are in no list, as rules of git's leave them out."""
         return any(each.leaves_out for each in self.recordings)
 
-    def change_of(self, path: str) -> Change:
+    def change_of(self, path: str, origin: str = "") -> Change:
         """Raises NotFound. The turns' own comes first, where others changed the file as well."""
-        found = sorted((c for c in self.files if c.path == path), key=lambda c: not c.is_own)
+        found = [c for c in self.files if c.path == path and origin in ("", c.origin)]
         if not found:
-            raise NotFound(gettext("{path} was not changed.").format(path=display_path(path)))
-        return found[0]
+            raise NotFound(self.why_not(path))
+        return min(found, key=lambda each: not each.is_own)
+
+    def why_not(self, path: str) -> str:
+        """Why there is no change of it: that is not known, or not any more, or there was none."""
+        if self.stopped:
+            return NOT_KNOWN[self.stopped]
+        if len(self.kept) < len(self.ended):
+            return gettext("What was changed is not kept any more.")
+        return gettext("{path} was not changed.").format(path=display_path(path))
 
     def diff(self, longest: int, changes: list[Change] | None = None) -> str:
         """As a unified diff of at most so many characters: the turns' own, or these."""
@@ -131,40 +148,6 @@ def recordings_of(plan: int) -> QuerySet[Recording]:
     return Recording.objects.filter(turn__attempt__subtask__plan=plan).order_by("turn")
 
 
-def recorded_turns(plan: Plan) -> dict[int, Recording]:
-    """The recordings of a plan's attempts, by turn, in their order."""
-    return {each.turn_id: each for each in recordings_of.models(plan=plan.pk)}
-
-
-def changes_of_plan(plan: Plan) -> Changes:
-    return changes_of(recordings_of.models(plan=plan.pk))
-
-
-def changes_of_subtask(subtask: Subtask) -> Changes:
-    rows = Recording.objects.filter(turn__attempt__subtask=subtask)
-    return changes_of(rows.order_by("turn"))
-
-
-def changes_named(plan: Plan, key: str) -> Changes:
-    """Of the subtask with the key, or without one of the plan. Raises NotFound."""
-    if not key:
-        return changes_of_plan(plan)
-    subtask = plan.subtasks.filter(key=key).first()
-    if subtask is None:
-        raise NotFound(gettext("There is no subtask {key} in this plan.").format(key=key[:20]))
-    return changes_of_subtask(subtask)
-
-
-def changes_of_turn(turn_id: int) -> Changes:
-    return changes_of(Recording.objects.filter(pk=turn_id))
-
-
-def changes_of_conversation(conversation_id: int) -> Changes:
-    """Of all its turns that have ended, those of plans among them."""
-    rows = Recording.objects.filter(turn__conversation=conversation_id, ended_at__isnull=False)
-    return changes_of(rows.order_by("turn"))
-
-
 def sums_document(sums: Sums) -> Document:
     return {name: getattr(sums, name) for name in NAMES}
 
@@ -207,7 +190,7 @@ def changes_text(
     if path is not None:
         if named := [each for each in changes if path in (each.path, each.was)]:
             return as_diff(Path(recorded.root), named, MOST_DIFF)
-        return f"{display_path(path)} was not changed."
+        return recorded.why_not(path)
     lines = [line_of(each) for each in changes[:MOST_NAMED]]
     if len(changes) > MOST_NAMED:
         lines.append(f"and {len(changes) - MOST_NAMED:,} more")
