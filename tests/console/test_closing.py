@@ -14,7 +14,7 @@ from plans.schemas import SubtaskDraft
 from tests.builders import approved_plan, proposed_plan
 from tests.checked import begun
 from tests.fake_model import call, fails, say
-from tests.inner import Scope, Wanted, create_plan, housekeeping, timestamp
+from tests.inner import Scope, Wanted, create_plan, retention, timestamp
 from tests.inner import conversation_state_read_state as read_state
 from tests.markup import flat
 from tests.world import (
@@ -265,7 +265,7 @@ def test_what_an_undo_took_back_leaves_the_card_on_an_open_page_too(alice):
 def test_of_what_is_not_known_any_more_the_card_names_what_calls_have_written(alice, is_pruned):
     c = written_and_run(call("write_file", path="new.md", content="a"))
     if is_pruned:
-        housekeeping.forget(Recording.objects.values_list("pk", flat=True))
+        retention.forget(Recording.objects.all(), Undo.objects.none())
     else:  # of a home older than recordings
         Recording.objects.all().delete()
     last, card = ToolCall.objects.get(tool="write_file"), closing(page(c))

@@ -1108,7 +1108,7 @@ class TestBesideChecksOfWhatIsDone:
         async def story(worker):
             await eventually((root / "began").exists)
             with pytest.raises(Conflict, match="Checks are being run in this folder"):
-                await in_db(actions.undo_changes, Scope.named(scope, "alice"))
+                await in_db(actions.undo_changes, scope, "alice")
             (root / "go").touch()
             await eventually(lambda: results(checked)[-1:] == [("c1", True)] and not working())
 
