@@ -10,9 +10,9 @@ for it. The end of its standard input means stop, so nothing runs on when the se
 A command has the same user, so it can kill who watches over it. Three do, each adopting what the
 one below leaves behind: the inner process, the outer one, the server (`end_adopted`). Where the
 server runs with no_new_privs, Linux 6.12 also keeps a command from signalling or tracing any of
-them (Landlock), so that it cannot kill all three at once. Elsewhere that would take from it what
-it may do: sudo. Where there is no adoption (other systems than Linux), what leaves the command's
-process group is not found.
+them (Landlock), so that it cannot kill all three at once; their limits it can still set (prlimit).
+Elsewhere that would take from it what it may do: sudo. Where there is no adoption (other systems
+than Linux), what leaves the command's process group is not found.
 """
 
 from __future__ import annotations
