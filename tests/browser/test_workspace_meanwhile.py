@@ -129,6 +129,7 @@ def test_a_refused_name_and_why_stay_while_the_folder_changes_which_is_shown_the
 def test_a_script_and_a_panel_that_do_not_come_are_asked_for_again(site, tab):
     tab.expects(r"/workspace\.", "ERR_FAILED")
     tab.sees_connection(LIVE)  # a fault is said until the server is reached
+    tab.page.wait_for_load_state("networkidle")  # what is still to be answered takes it away
     script = re.compile(r"/js/workspace\.")
     tab.page.route(script, lambda route: route.abort())
     tab.button("Files").click()
