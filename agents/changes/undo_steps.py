@@ -197,8 +197,8 @@ def sides_of(changes: Iterable[Change]) -> Iterator[tuple[*Side, str]]:
 def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | None, int]:
     """What file or link is at a path now, and when it was changed; its content goes into the store.
 
-    What cannot be stored, as it is too large, closed to us or a pipe, is known by its inode.
-    Raises OSError or ToolFailed where its folder cannot be read.
+    What cannot be stored, as it is too large, closed to us or a pipe, is known by its path and
+    inode: each name of a hard link comes back. Raises OSError or ToolFailed where its folder cannot be read.
     """
     *folders, last = names_in(path)
     name = os.fsencode(last)
@@ -211,7 +211,7 @@ def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | 
     except FileNotFoundError:
         return None, 0
     if content is None:
-        known = f"{status.st_ino} {status.st_size} {status.st_mtime_ns}"
+        known = f"{path} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
         key = hashlib.sha256(known.encode()).hexdigest()[:16]
         return Version(status.st_mode, key, status.st_size), status.st_mtime_ns
     oid = store.add_blob(content) if store else oid_of(BLOB, content)

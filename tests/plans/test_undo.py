@@ -990,6 +990,20 @@ def test_what_cannot_be_recorded_gives_way_to_what_was_there_before_and_comes_ba
     assert file.read_text() == "one\n"
 
 
+def test_two_names_of_one_file_that_cannot_be_recorded_both_come_back(c, monkeypatch):
+    for module in ("scan", "undo_steps"):
+        monkeypatch.setattr(f"agents.changes.{module}.LARGEST", 100)
+    files = [files_of(c) / name for name in ("a.txt", "b.txt")]
+    for file in files:
+        file.write_text(f"{file.name}\n")
+    plan = run(c, shell("yes | head -200 > a.txt; ln -f a.txt b.txt"), done(), done())
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(force=True))
+    assert row.whole and [file.read_text() for file in files] == ["a.txt\n", "b.txt\n"]
+    assert actions.undo_changes(Scope(row), "alice").whole
+    assert [file.lstat().st_size for file in files] == [400, 400]
+    assert files[0].samefile(files[1])
+
+
 def test_what_is_not_kept_in_the_trash_any_more_does_not_come_back(c, monkeypatch):
     for module in ("scan", "undo_steps"):
         monkeypatch.setattr(f"agents.changes.{module}.LARGEST", 100)
