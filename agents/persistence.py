@@ -231,9 +231,10 @@ def begin_call(turn: Turn, call: ToolCall) -> None:
     with fenced(turn):
         if turn.stop_requested or not call.decision:
             check_stop_requested(turn)
-        call.state, call.started_at = ToolCall.State.RUNNING, timezone.now()
+        if call.state != ToolCall.State.RUNNING:  # else it is repeated: what it did before counts
+            call.state, call.started_at = ToolCall.State.RUNNING, timezone.now()
         call.progress = None
-        store(call, "state", "started_at", "progress")
+        store(call, "state", "writes", "started_at", "progress")
         touch(call.message_id, turn.conversation_id, "tool.started")
 
 

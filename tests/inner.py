@@ -50,6 +50,7 @@ from agents.changes.authorship import TICK as AUTHORSHIP_TICK
 from agents.changes.authorship import Edits, Evidence, Origin, Writes
 from agents.changes.compare import Change as ChangesChange
 from agents.changes.compare import Version, changes_between, read_changes
+from agents.changes.evidence import writes_of
 from agents.changes.history import composed
 from agents.changes.ignore import NO_RULES
 from agents.changes.recording import record_all_ended

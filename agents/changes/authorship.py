@@ -54,7 +54,7 @@ class Edits:
     ended: int
     files: Mapping[bytes, Left]
     folders: Mapping[bytes, Identity]
-    had: Callable[[bytes], bool] = bool
+    had: Callable[[bytes], bool] = lambda path: True
     is_whole: bool = False
 
     def inode(self, folder: bytes) -> int:

@@ -9,20 +9,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
-from collections.abc import Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
 from django.dispatch import Signal
 from django.utils import timezone
 
 from agents import events, persistence
-from agents.changes.authorship import TICK, Edits, Evidence, Left, Origin, Writes
+from agents.changes.authorship import Evidence, Writes
 from agents.changes.compare import (
     Change,
     Sums,
@@ -31,20 +30,16 @@ from agents.changes.compare import (
     stored_changes,
     sums_of,
 )
+from agents.changes.evidence import add_recorded, evidence_of, taken_from, writes_of
 from agents.changes.scan import Skipped, Snapshot, record
 from agents.changes.store import Oid, Store, StoreBroken
 from agents.changes.undo import finish_undos, unfinished
 from agents.changes.unified import diff_text, patch_text
-from agents.conversation_tree import descendants
 from agents.db import in_db
 from agents.errors import Refused
-from agents.models import Lane, PersonEdit, Recording, SkippedFile, ToolCall, Turn
-from agents.models.fields import stored_folder
-from agents.models.recording import Identity
+from agents.models import Recording, SkippedFile, Turn
 from agents.pools import RECORDINGS
 from agents.tools import permissions
-from agents.tools.base import FILE_WRITING_TOOLS, READING_TOOLS, ToolFailed
-from agents.tools.confinement import Workspace
 from agents.tools.paths import path_bytes, path_text
 
 log = logging.getLogger(__name__)
@@ -54,7 +49,6 @@ turn_recorded = Signal()
 
 MOST_DIFF = 60_000  # characters of a diff for a model
 AGAIN = 5.0  # seconds until an undo that is still not over is looked at once more
-MOST_FOLDERS = 5_000  # that are looked at before each call
 MOST_SKIPPED = 1_000  # files that are named as not recorded
 FAILURES = (OSError, Refused, StoreBroken)
 
@@ -91,31 +85,14 @@ async def before_call(turn: Turn) -> None:
         await record_before(turn)
     elif recording := await in_db(open_recording, turn.pk):
         own = await in_db(writes_of, [turn.pk], Path(recording.root))
-        if taken := await RECORDINGS.run(taken_from, recording, own):
+        if taken := await RECORDINGS.run(taken_meanwhile, recording, own):
             await in_db(save_taken, turn, recording, taken)
 
 
-def taken_from(recording: Recording, own: Writes) -> list[tuple[str, int]]:
-    """Folders of before that have changed while the turn wrote nothing, by nothing that came: the
-    call that follows may change them again, and the kernel notes the last time alone."""
-    root, began = Path(recording.root), nanoseconds(recording.began_at)
-    with suppress(*FAILURES), Store.of(root) as store:
-        folders = folders_of(store, recording)
-        if len(folders) > MOST_FOLDERS:
-            return []
-        inodes, found = {inode for inode, _ in folders.values()}, []
-        for path, (inode, _) in folders.items():
-            with suppress(OSError):
-                status = (root / os.fsdecode(path)).lstat()
-                at = status.st_ctime_ns
-                if status.st_ino != inode or at < began or own.has(at):
-                    continue
-                with os.scandir(root / os.fsdecode(path)) as listing:
-                    there = [each.stat(follow_symlinks=False) for each in listing]
-                came = [each.st_ctime_ns for each in there if each.st_ino not in inodes]
-                if all(abs(each - at) > TICK for each in came):
-                    found.append((path_text(path), at))
-        return found
+def taken_meanwhile(recording: Recording, own: Writes) -> list[tuple[str, int]]:
+    """Nothing where that cannot be read."""
+    with suppress(*FAILURES), Store.of(Path(recording.root)) as store:
+        return taken_from(store, recording, own)
     return []
 
 
@@ -126,9 +103,6 @@ def save_taken(turn: Turn, recording: Recording, taken: list[tuple[str, int]]) -
 
 
 async def record_before(turn: Turn) -> None:
-    """Once for a turn, however often it is taken up again."""
-    if turn.checkpoint.get("recorded"):
-        return
     root = await in_db(folder_of, turn)
     began = timezone.now()
     snapshot, folders = await RECORDINGS.run(recorded, root)
@@ -213,18 +187,18 @@ class Found:
 
 async def record_after(turn: Turn) -> None:
     """While the turn is still ours, as the last thing before it ends."""
-    if not turn.checkpoint.get("recorded") or not turn.is_open:
-        return
-    if recording := await in_db(open_recording, turn.pk):
-        found = await found_now(recording)
-        await in_db(save_after, turn, recording, found)
+    if turn.checkpoint.get("recorded") and turn.is_open:
+        await end_recording(turn.pk, partial(save_after, turn))
 
 
 async def record_ended(turn_id: int) -> None:
     """Of a turn that ended without it: it was stopped, or nobody had it. The first one counts."""
+    await end_recording(turn_id, save_ended)
+
+
+async def end_recording(turn_id: int, save: Callable[[Recording, Found], None]) -> None:
     if recording := await in_db(open_recording, turn_id):
-        found = await found_now(recording)
-        await in_db(save_ended, recording, found)
+        await in_db(save, recording, await found_now(recording))
 
 
 async def record_all_ended() -> None:
@@ -348,113 +322,3 @@ def save_found(recording: Recording, found: Found) -> bool:
             **asdict(found.sums),
         )
     )
-
-
-# Who may have written
-
-
-def evidence_of(recording: Recording) -> tuple[Evidence, list[Recording]]:
-    """What calls and people are known to have done since the folder was recorded, and what other
-    turns were recorded in between."""
-    began, root = nanoseconds(recording.began_at), Path(recording.root)
-    same = Recording.objects.filter(root=recording.root).exclude(pk=recording.pk)
-    meanwhile = same.filter(Q(ended_at=None) | Q(ended_at__gte=recording.began_at))
-    helpers = [turn.pk for turn in descendants([recording.turn], Turn.objects.all())]
-    # What agents that it called did here, it did.
-    own = [recording.pk, *meanwhile.filter(pk__in=helpers).values_list("pk", flat=True)]
-    others = meanwhile.exclude(pk__in=helpers)
-    others_turns = list(others.values_list("pk", flat=True))
-    evidence = Evidence(began, writes_of(own, root), edits=edits_in(recording.root, began))
-    evidence.taken = [(path_bytes(path), at) for path, at in recording.taken]
-    evidence.others = writes_of([*others_turns, *checking_beside(recording)], root)
-    inside = others.filter(began_at__gte=recording.began_at, ended_at__isnull=False)
-    return evidence, list(inside.order_by("ended_at"))
-
-
-def add_recorded(
-    evidence: Evidence, store: Store, recording: Recording, inside: Iterable[Recording]
-) -> None:
-    """What recordings know besides, as far as they are kept."""
-    with suppress(StoreBroken):
-        folders = folders_of(store, recording)
-        evidence.folders = {path: inode for path, (inode, _) in folders.items()}
-        by_turns = [edits_by(store, each) for each in inside]
-        evidence.edits = sorted((*evidence.edits, *by_turns), key=lambda each: each.ended)
-
-
-def writes_of(turns: Iterable[int], root: Path) -> Writes:
-    """When calls of these turns, and commands of theirs besides, may have written in the folder."""
-    writes, workspace, turns = Writes(), Workspace(root), list(turns)
-    for call in calls_of(turns):
-        assert call.started_at is not None, "only those that began are read"
-        window = (nanoseconds(call.started_at), nanoseconds(call.finished_at or timezone.now()))
-        if call.tool not in FILE_WRITING_TOOLS:
-            writes.anywhere.append(window)
-            continue
-        with suppress(ToolFailed):
-            parts = workspace.locate(str(call.arguments.get("path") or ""))
-            writes.files.setdefault(os.fsencode("/".join(parts)), []).append(window)
-    rows = Turn.objects.filter(pk__in=turns, checkpoint__has_key="commands")
-    now = nanoseconds(timezone.now())
-    for checkpoint in rows.values_list("checkpoint", flat=True):
-        writes.anywhere += [(begin, end or now) for begin, end in checkpoint["commands"]]
-    return writes
-
-
-def calls_of(turns: Iterable[int]) -> QuerySet[ToolCall]:
-    began = ToolCall.objects.filter(turn__in=turns, started_at__isnull=False)
-    writing = began.exclude(tool__in=READING_TOOLS)
-    return writing.only("tool", "arguments", "started_at", "finished_at")
-
-
-def checking_beside(recording: Recording) -> QuerySet[Turn, int]:
-    """Turns that ran commands of checks in the folder meanwhile, and are not recorded."""
-    folder = stored_folder(recording.root)
-    there = Turn.objects.filter(lane=Lane.CHECK, checkpoint__commands_in=folder)
-    meanwhile = Q(finished_at=None) | Q(finished_at__gte=recording.began_at)
-    return there.filter(meanwhile).values_list("pk", flat=True)
-
-
-def edits_in(root: str, since: int) -> list[Edits]:
-    """Those of people."""
-    rows = PersonEdit.objects.filter(root=root, ended__gte=since).order_by("pk")
-    return [
-        Edits(
-            row.began,
-            row.ended,
-            {path_bytes(path): each and (each[0], each[1]) for path, each in row.files.items()},
-            {path_bytes(path): (each[0], each[1]) for path, each in row.folders.items()},
-        )
-        for row in rows
-    ]
-
-
-def edits_by(store: Store, recording: Recording) -> Edits:
-    """What another turn left, which began and ended meanwhile. Raises StoreBroken."""
-    assert recording.ended_at is not None
-    files = dict[bytes, Left]()
-    for each in read_changes(store, recording.changes) if recording.changes else ():
-        is_theirs = each.origin != Origin.OUTSIDE and each.kind != "not_recorded"
-        for path, _, new in each.sides if is_theirs else ():
-            left = new.entry.oid if new else None
-            files[path_bytes(path)] = left if each.is_own else Origin.UNSURE
-    began, ended = nanoseconds(recording.began_at), nanoseconds(recording.ended_at)
-    folders = folders_of(store, recording)
-    before = bytes.fromhex(recording.before)
-
-    def had(path: bytes) -> bool:
-        return recording.stopped != "" or store.find(before, path) is not None
-
-    return Edits(began, ended, files, folders, had, is_whole=not recording.stopped)
-
-
-def folders_of(store: Store, recording: Recording) -> dict[bytes, Identity]:
-    """The folders of before; none where they are not known. Raises StoreBroken."""
-    if not recording.folders:
-        return {}
-    rows = json.loads(store.read(bytes.fromhex(recording.folders)))
-    return {path_bytes(path): (inode, ctime) for path, inode, ctime in rows}
-
-
-def nanoseconds(moment: datetime) -> int:
-    return int(moment.timestamp() * 1_000_000) * 1_000

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import ParamSpec
 from django.db import connections, transaction
 from django.dispatch import Signal
 from django.utils import timezone
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from agents import events, persistence
 from agents.actors import Actor, name_of
@@ -40,6 +41,7 @@ from agents.db import in_db
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.models import Conversation, Lane, Message, Recording, Turn, TurnState, Undo
 from agents.models.fields import stored_folder
+from agents.notice_text import Sentence, sentence, text_of
 from agents.persistence import put
 from agents.pools import RECORDINGS
 from agents.tools import permissions
@@ -107,14 +109,14 @@ def undo(
     root: str,
     changes: list[Change],
     subject: str,
-    words: str,
+    sentence: Sentence,
     by: Actor,
     wanted: Wanted,
     mode_before: Callable[[Store], FolderMode],
     reverses: Undo | None = None,
 ) -> Undo:
-    """Take the changes back, at once. `words` are the sentence that reports it in the
-    conversation; `mode_before` knows the folders as they were before the changes.
+    """Take the changes back, at once. `sentence` reports it in the conversation; `mode_before`
+    knows the folders as they were before the changes.
 
     Raises Conflict where nothing is left to be undone, or a turn writes in the folder.
     """
@@ -130,7 +132,7 @@ def undo(
             raise NothingToUndo(why_nothing([row for row in rows if wanted.names(row.path)]))
         oid = store.add_blob(stored_steps(steps))
         store.flush()
-        row = Undo(conversation=conversation, root=root, subject=subject, words=words)
+        row = Undo(conversation=conversation, root=root, subject=subject, sentence=sentence)
         row.steps, row.by, row.reverses = oid.hex(), name_of(by), reverses
         row.whole = all(wanted.takes(each) and each.fate != Fate.LOST for each in rows)
         begin(row)
@@ -243,25 +245,24 @@ def finish(row: Undo, store: Store, steps: list[Step]) -> None:
         row.kept = carry_out(workspace.root, store, steps, f"undo {row.pk}", files)
     row.files = len(steps) - len(row.kept)
     row.whole = row.whole and not row.kept
-    record_end(row, outcome_sentence(row))
+    record_end(row, outcome_of(row))
 
 
 def give_up(row: Undo) -> None:
     """What is left of it is lost, and how far it came is not known. Nobody is to wait for it."""
-    lost = gettext("It was cut off, and what was left to do is lost: look through the files.")
     row.steps, row.files, row.whole = "", 0, False
-    record_end(row, f"{row.words} {lost}")
+    record_end(row, [row.sentence, sentence("undo.cut_off")])
 
 
-def record_end(row: Undo, sentence: str) -> None:
+def record_end(row: Undo, sentences: list[Sentence]) -> None:
     """It is over, and the conversation says what came of it."""
     files_restored.send(sender=Undo, root=row.root)
     row.finished_at = timezone.now()
     with transaction.atomic():
         events.lock_conversation(row.conversation_id)
         row.save(update_fields=["steps", "kept", "files", "whole", "finished_at"])
-        message = Message(role="system", kind=Message.Kind.NOTICE, text=sentence)
-        message.meta = {"undo": row.pk} if row.steps else {}
+        message = Message(role="system", kind=Message.Kind.NOTICE, text=text_of(sentences))
+        message.meta = {"sentences": sentences} | ({"undo": row.pk} if row.steps else {})
         put(message, row.conversation_id, row.by)
         seq = events.record(row.conversation_id, "files.undone", f"undo:{row.pk}", row.by)
         if row.reverses_id is not None:
@@ -276,16 +277,13 @@ def close_notice(row: Undo, seq: int) -> None:
         message.save(update_fields=["meta", "changed_seq"])
 
 
-def outcome_sentence(row: Undo) -> str:
-    restored = ngettext("{n} file restored.", "{n} files restored.", row.files).format(n=row.files)
-    if not row.kept:
-        return f"{row.words} {restored}"
-    kept = ngettext(
-        "{n} file stayed: it was changed meanwhile.",
-        "{n} files stayed: they were changed meanwhile.",
-        len(row.kept),
-    )
-    return f"{row.words} {restored} {kept.format(n=len(row.kept))}"
+def outcome_of(row: Undo) -> list[Sentence]:
+    stayed = Counter(row.kept.values())
+    return [
+        row.sentence,
+        sentence("undo.restored", n=row.files),
+        *(sentence(f"undo.{why}", n=n) for why, n in sorted(stayed.items())),
+    ]
 
 
 def unfinished(root: str = "") -> list[int]:

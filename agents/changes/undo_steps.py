@@ -6,6 +6,7 @@ second time; where something else is found, the file stays.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -21,12 +22,22 @@ from agents.changes.authorship import Origin
 from agents.changes.compare import Change, Side, Version, as_version
 from agents.changes.scan import LARGEST, read_plain
 from agents.changes.store import BLOB, Oid, Store, StoreBroken, oid_of
-from agents.errors import Refused
+from agents.errors import DiskFull, Forbidden, Refused
 from agents.tools.base import ToolFailed
-from agents.tools.confinement import NEW_FILE, FileName, Workspace
+from agents.tools.confinement import (
+    NEW_FILE,
+    NO_ROOM,
+    FileName,
+    NoRoom,
+    NotAllowed,
+    ReadOnly,
+    Workspace,
+)
 from agents.tools.paths import path_bytes, path_text
 from agents.workspace import trash
 from agents.workspace.files import AgentFiles
+
+NOT_PERMITTED = (errno.EROFS, errno.EPERM, errno.EACCES)
 
 
 class Fate(StrEnum):
@@ -38,6 +49,16 @@ class Fate(StrEnum):
     CHANGED = "changed_since"  # restored only if it is named
     UNSURE = "unsure"  # the same: more than one wrote it
     LOST = "not_kept"  # what it was, or what it is now, is not kept; or something is in the way
+
+
+class Stayed(StrEnum):
+    """Why a file was left as it was when its turn came."""
+
+    CHANGED = "changed"
+    FULL = "full"
+    FORBIDDEN = "forbidden"
+    NOT_KEPT = "not_kept"
+    FAILED = "failed"  # the disk did
 
 
 @dataclass(frozen=True)
@@ -198,7 +219,8 @@ def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | 
     """What file or link is at a path now, and when it was changed; its content goes into the store.
 
     What cannot be stored, as it is too large, closed to us or a pipe, is known by its path and
-    inode: each name of a hard link comes back. Raises OSError or ToolFailed where its folder cannot be read.
+    inode: each name of a hard link comes back. Raises OSError or ToolFailed where its folder cannot
+    be read.
     """
     *folders, last = names_in(path)
     name = os.fsencode(last)
@@ -326,19 +348,30 @@ def as_changes(steps: Iterable[Step]) -> list[Change]:
 
 def carry_out(
     root: Path, store: Store, steps: Iterable[Step], name: str, files: Callable[[], AgentFiles]
-) -> list[str]:
-    """All steps, of which some may have been done before; gives the paths of files that stayed
-    since something else was found there. `name` is one of this undo alone; `files` those of the
-    agent, for what goes into the trash or comes from it."""
-    kept = []
+) -> dict[str, str]:
+    """All steps, of which some may have been done before; gives the paths of files that stayed,
+    each with why, as a `Stayed`. `name` is one of this undo alone; `files` those of the agent, for
+    what goes into the trash or comes from it."""
+    kept = {}
     for number, step in enumerate(steps):
         temporary = f".{hashlib.sha256(f'{name} {number}'.encode()).hexdigest()[:16]}.tmp"
         try:
             if not done(root, store, step, FileName(temporary), files):
-                kept.append(step.path)
-        except (OSError, ValueError, ToolFailed, StoreBroken, Refused):
-            kept.append(step.path)
+                kept[step.path] = str(Stayed.CHANGED)
+        except (OSError, ValueError, ToolFailed, StoreBroken, Refused) as error:
+            kept[step.path] = str(why_stayed(error))
     return kept
+
+
+def why_stayed(error: Exception) -> Stayed:
+    code = error.errno if isinstance(error, OSError) else None
+    if code in NO_ROOM or isinstance(error, (NoRoom, DiskFull)):
+        return Stayed.FULL
+    if code in NOT_PERMITTED or isinstance(error, (ReadOnly, NotAllowed, Forbidden)):
+        return Stayed.FORBIDDEN
+    if code == errno.EIO:
+        return Stayed.FAILED
+    return Stayed.NOT_KEPT if isinstance(error, StoreBroken) else Stayed.CHANGED
 
 
 def done(

@@ -183,7 +183,8 @@ async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, Non
     if tool is None:
         yield ToolCallChanged(call.pk)
         return
-    if tool.writes:
+    call.writes = tool.writes
+    if call.writes:
         await recording.before_call(turn)
     await in_db(persistence.begin_call, turn, call)
     yield ToolCallChanged(call.pk)

@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models import Q
 
 from agents.models import fields
+from agents.notice_text import text_of
 
 
 class GivenBack(TypedDict):
@@ -151,6 +152,14 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role}: {self.text[:40]}"
+
+    @property
+    def localized_text(self) -> str:
+        """Its text, in the reader's language where it is a sentence of Planside's own."""
+        try:
+            return text_of(self.meta["sentences"])
+        except KeyError:  # a text, or a sentence that only another version knows
+            return self.text
 
     @property
     def attachments(self) -> list[Attachment]:

@@ -9,6 +9,7 @@ from django.db import models
 from agents.models import fields
 from agents.models.conversation import Conversation
 from agents.models.turn import Turn
+from agents.notice_text import Sentence
 
 
 class SkippedFile(TypedDict):
@@ -109,8 +110,8 @@ class Undo(models.Model):
 
     `subject` is what it was of: "turn:7", "plan:3", "subtask:3/4", "undo:5". `steps` names the list
     of files in the folder's store. Without `finished_at` it was cut off and is finished by the
-    next process. `kept` are files that had changed again when it came to them; `whole` says that
-    none was left as it was.
+    next process. `kept` are the files that it had to leave as they were, each with why; `whole`
+    says that there were none. `sentence` says in the conversation what was undone.
     """
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="undos")
@@ -118,9 +119,11 @@ class Undo(models.Model):
     subject = fields.CharField(max_length=64)
     steps = fields.CharField(max_length=40, blank=True)
     files = models.PositiveIntegerField(default=0)
-    kept: models.Field[list[str], list[str]] = fields.JSONField(default=list)
+    kept: models.Field[dict[str, str], dict[str, str]] = fields.JSONField(default=dict)
     whole = models.BooleanField(default=False)
-    words = fields.TextField(blank=True)  # that tell of it in the conversation
+    sentence: models.Field[Sentence, Sentence] = fields.JSONField(
+        default=dict, db_default=models.Value({}, models.JSONField())
+    )
     by = fields.CharField(max_length=150, blank=True)
     reverses = models.ForeignKey(
         "self", models.SET_NULL, null=True, blank=True, related_name="reversed_by"
@@ -139,3 +142,7 @@ class Undo(models.Model):
 
     def __str__(self) -> str:
         return f"undo {self.pk} of {self.subject}"
+
+    @property
+    def kept_paths(self) -> list[str]:
+        return list(self.kept)

@@ -232,6 +232,8 @@ class ToolCall(models.Model):
     # Which tool a person was asked about, as Tool.identity has it.
     asked_as = fields.CharField(max_length=64, blank=True, default="", db_default="")
     asked_at = models.DateTimeField(null=True, blank=True)
+    # As Tool.writes has it; of one that an earlier version began, what its name says.
+    writes = models.BooleanField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 

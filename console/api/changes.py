@@ -121,13 +121,17 @@ class UndoWanted(Body):
         return Wanted(None if self.paths is None else tuple(self.paths), force, self.seen)
 
 
+WhyKept = Literal["changed", "full", "forbidden", "not_kept", "failed"]
+
+
 class UndoShape(ExactShape):
-    """`files` were restored; `kept` changed at the last moment and stayed. POST /undos/{id}/undo
-    takes it back."""
+    """`files` were restored; `kept` stayed, each with `why_kept`. POST /undos/{id}/undo takes it
+    back."""
 
     id: int
     files: int
-    kept: list[str]
+    kept: list[str] = Field(alias="kept_paths")
+    why_kept: dict[str, WhyKept] = Field(alias="kept")
     created_at: datetime
     finished_at: datetime | None
 

@@ -203,6 +203,10 @@ class MessageShape(Schema):
     tool_calls: list[ToolCallShape]
 
     @staticmethod
+    def resolve_text(row: Message) -> str:
+        return row.localized_text
+
+    @staticmethod
     def resolve_attachments(row: Message) -> list[ShownFile]:
         return files_of(row.conversation, row.attachments) if row.has_files else []
 

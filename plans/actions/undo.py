@@ -27,7 +27,7 @@ def undo_changes(scope: Scope, by: Actor, wanted: Wanted = ALL) -> Undo:
     """The files as they were before it. Never of a plan that runs, or a turn that has not ended; of
     an undo once, and one that was cut off is finished first."""
     demand_undoable(scope)
-    given = (scope.conversation, scope.changes.root, scope.to_undo(), scope.subject, scope.words)
+    given = (scope.conversation, scope.changes.root, scope.to_undo(), scope.subject, scope.sentence)
     return undo(*given, by, wanted, scope.modes_then, reverses=scope.undo)
 
 

@@ -20,6 +20,7 @@ from agents.changes.undo_steps import FolderMode, Step, as_changes, modes_before
 from agents.db import in_db
 from agents.errors import NotFound
 from agents.models import Conversation, Recording, Turn, Undo
+from agents.notice_text import Sentence, sentence
 from agents.pools import FILES
 from plans.changes.recorded import Changes, changes_of, changes_text, recordings_of
 from plans.changes.undone import TakenBack, UndoHistory, subject_of_plan, subject_of_turn
@@ -110,18 +111,17 @@ class Scope:
         return f"undo:{self.about.pk}"
 
     @property
-    def words(self) -> str:
-        """A sentence for the conversation, which has one owner, who alone may undo."""
+    def sentence(self) -> Sentence:
+        """For the conversation, which has one owner, who alone may undo."""
         match self.about:
             case Plan(title=title):
-                return gettext("You undid the changes of the plan “{title}”.").format(title=title)
+                return sentence("undone.plan", title=title)
             case Subtask():
-                words = gettext("You undid the changes of subtask {number}.")
-                return words.format(number=self.number)
+                return sentence("undone.subtask", number=self.number)
             case Turn():
-                return gettext("You undid the changes of a reply.")
+                return sentence("undone.reply")
             case _:
-                return gettext("You undid an undo.")
+                return sentence("undone.undo")
 
     @property
     def number(self) -> int | str:

@@ -19,8 +19,19 @@ from tests.inner import (
     replace_agent_text,
     run_once,
     source_tools,
+    writes_of,
 )
-from tests.world import agent, calls_of, conversation, person, plan_of, proposed, scripted, tell
+from tests.world import (
+    agent,
+    calls_of,
+    conversation,
+    files_of,
+    person,
+    plan_of,
+    proposed,
+    scripted,
+    tell,
+)
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
 
@@ -76,6 +87,19 @@ def test_a_call_cut_off_is_not_repeated_on_the_services_word():
 
     drive()
     assert calls_of(c)[0].state == "interrupted"
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_call_of_a_service_that_only_reads_has_written_nothing_in_the_folder(trusted):
+    service(trusts_hints=trusted)
+    c = conversation(tools={"shop": "allow", "read_file": "allow"}, plan={"enabled": False})
+    scripted(call("shop__wipe"), call("read_file", path="a"), say("Well."))
+    tell(c, "wipe")
+    [turn] = {made.turn_id for made in calls_of(c)}
+    assert len(writes_of([turn], files_of(c)).anywhere) == (0 if trusted else 1)
+    # Of an earlier version, which did not say: a call of a service may have written.
+    ToolCall.objects.update(writes=None)
+    assert len(writes_of([turn], files_of(c)).anywhere) == 1
 
 
 def test_only_an_admin_changes_whom_to_trust_at_every_door():

@@ -1,5 +1,6 @@
 """Taking back what was changed: whole, never over a later change, and through every kill."""
 
+import errno
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from asgiref.sync import async_to_sync
 from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from agents.db import in_db
 from agents.errors import Conflict, NotFound
@@ -286,8 +287,41 @@ class TestAFileThatChangedSince:
         monkeypatch.setattr(engine, "carry_out", late)
         row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
         assert (files_of(c) / "b.txt").read_text() == "at the last moment\n"
-        assert (row.kept, row.files) == (["b.txt"], 0)
+        assert (row.kept, row.files) == ({"b.txt": "changed"}, 0)
         assert "1 file stayed" in Message.objects.get(meta__undo=row.pk).text
+
+    @pytest.mark.parametrize(
+        ("error", "why", "sentence"),
+        [
+            (errno.ENOSPC, "full", "2 files stayed: the disk is full."),
+            (errno.EDQUOT, "full", "2 files stayed: the disk is full."),
+            (errno.EROFS, "forbidden", "2 files stayed: writing them is not permitted."),
+            (errno.EACCES, "forbidden", "2 files stayed: writing them is not permitted."),
+            (errno.EIO, "failed", "2 files stayed: the disk failed."),
+        ],
+    )
+    def test_a_file_that_stays_is_named_with_the_reason(
+        self, c, plan, monkeypatch, error, why, sentence
+    ):
+        def fails(*args, **more):
+            raise OSError(error, os.strerror(error))
+
+        monkeypatch.setattr("agents.changes.undo_steps.put", fails)
+        row = actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(force=True))
+        assert row.kept == {"a.txt": why, "b.txt": why} and not row.whole
+        assert sentence in Message.objects.get(meta__undo=row.pk).text
+
+    def test_the_notice_is_read_in_the_language_of_its_reader(self, c, plan):
+        actions.undo_changes(Scope.named(plan, "s1"), "alice")
+        notice = Message.objects.filter(kind="notice").last()
+        assert notice.localized_text == notice.text
+        english = "You undid the changes of subtask 1. 1 file restored."
+        with translation.override("zh-hans"):
+            assert english != notice.localized_text and "1" in notice.localized_text
+        with translation.override("en"):
+            assert notice.localized_text == english
+        notice.meta["sentences"][0]["code"] = "of.a.later.version"
+        assert notice.localized_text == notice.text
 
     def test_a_link_that_was_put_in_the_way_leads_nowhere(self, c, plan, tmp_path):
         outside = tmp_path / "outside"
@@ -301,7 +335,7 @@ class TestAFileThatChangedSince:
         ]
         with Store.of(root) as store:
             files = partial(AgentFiles.of, c)
-            assert restore.carry_out(root, store, steps, "test", files) == ["docs/x"]
+            assert restore.carry_out(root, store, steps, "test", files) == {"docs/x": "changed"}
         assert not list(outside.iterdir())
 
 
@@ -585,7 +619,7 @@ def test_finishing_leaves_what_was_changed_while_nobody_was_there(c, killed_at):
     for pk in unfinished():
         finish_cut_off(pk)
     assert [(root / f"{name}.txt").read_text() for name in "abc"] == ["one\n", "one\n", "hers\n"]
-    assert Undo.objects.get().kept == ["c.txt"]
+    assert Undo.objects.get().kept == {"c.txt": "changed"}
 
 
 def cut_off(c, killed_at):

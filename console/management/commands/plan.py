@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from django.db.models import F
 
 from agents.actions import create_conversation
-from agents.changes.undo import Wanted, outcome_sentence
+from agents.changes.undo import Wanted, outcome_of
 from agents.config.ownership import agent_of, agents_of
 from agents.engine.lifecycle import request_stop
 from agents.engine.steps import last_text
 from agents.errors import Conflict, NotFound
 from agents.models import Turn, TurnState
+from agents.notice_text import text_of
 from console import plan_requests
 from console.auth.users import local_owner
 from console.call_images import plan_markdown
@@ -313,9 +314,9 @@ class Command(PlainCommand):
         scope = Scope.named(plan_named(id, to_read=True), key)
         row = undo_by_command(scope, by(), wanted, ask=not json)
         if json:
-            self.print_json({"id": row.pk, "files": row.files, "kept": row.kept})
+            self.print_json({"id": row.pk, "files": row.files, "kept": row.kept_paths})
         else:
-            self.say(outcome_sentence(row))
+            self.say(text_of(outcome_of(row)))
 
     def export_plan(self, *, id: int | None, **_: object) -> None:
         self.hand_out(plan_markdown(plan_named(id, to_read=True), public_address()))

@@ -38,6 +38,7 @@ LOOKS = (
     ("forced", {"color_scheme": "light", "forced_colors": "active"}, COLOURS),
 )
 IS_SHEET = """() => Boolean(document.querySelector("[data-drawer=open] > .drawer:not([hidden])"))"""
+DRAWN = "new Promise((then) => requestAnimationFrame(() => requestAnimationFrame(then)))"
 TOGGLE_SHEET = """() => document.querySelector("[data-toggle-drawer]").click()"""
 
 
@@ -121,6 +122,7 @@ def faults_of(tab, widths, looks=LOOKS):
             tab.page.evaluate(TOGGLE_SHEET)
     tab.page.emulate_media(color_scheme="light", forced_colors="none")
     tab.page.set_viewport_size({"width": 1440, "height": HEIGHT})
+    tab.page.evaluate(DRAWN)  # a press while the page moves meets what is under it by then
 
 
 def at_width(tab, width, looks):

@@ -1,0 +1,52 @@
+"""The text of notices, stored as codes with arguments and put into words when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.utils.translation import gettext_lazy, ngettext_lazy
+
+SENTENCES: dict[str, Any] = {  # lazy texts, of which Django's stubs know no methods
+    "undone.plan": gettext_lazy("You undid the changes of the plan “{title}”."),
+    "undone.subtask": gettext_lazy("You undid the changes of subtask {number}."),
+    "undone.reply": gettext_lazy("You undid the changes of a reply."),
+    "undone.undo": gettext_lazy("You undid an undo."),
+    "undo.restored": ngettext_lazy("{n} file restored.", "{n} files restored.", "n"),
+    "undo.changed": ngettext_lazy(
+        "{n} file stayed: it was changed meanwhile.",
+        "{n} files stayed: they were changed meanwhile.",
+        "n",
+    ),
+    "undo.full": ngettext_lazy(
+        "{n} file stayed: the disk is full.", "{n} files stayed: the disk is full.", "n"
+    ),
+    "undo.forbidden": ngettext_lazy(
+        "{n} file stayed: writing it is not permitted.",
+        "{n} files stayed: writing them is not permitted.",
+        "n",
+    ),
+    "undo.not_kept": ngettext_lazy(
+        "{n} file stayed: what it was is not kept any more.",
+        "{n} files stayed: what they were is not kept any more.",
+        "n",
+    ),
+    "undo.failed": ngettext_lazy(
+        "{n} file stayed: the disk failed.", "{n} files stayed: the disk failed.", "n"
+    ),
+    "undo.cut_off": gettext_lazy(
+        "It was cut off, and what was left to do is lost: look through the files."
+    ),
+    "as_written": "{text}",  # by a version that stored the words
+}
+
+Sentence = dict[str, object]  # "code" and the arguments
+
+
+def sentence(code: str, **arguments: object) -> Sentence:
+    return {"code": code, **arguments}
+
+
+def text_of(sentences: Iterable[Sentence]) -> str:
+    """In the reader's language. Raises KeyError for a code of another version."""
+    return " ".join(SENTENCES[str(each["code"])].format(**each) for each in sentences)
