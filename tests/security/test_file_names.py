@@ -159,5 +159,5 @@ def test_a_list_of_files_to_be_put_back_leads_nowhere_else(folder, own_home, pat
     step = restore.Step(path, now, None, [])
     with Store.of(folder) as store:
         by = partial(pytest.fail, "the agent's files are for what cannot be stored")
-        assert restore.carry_out(folder.resolve(), store, [step], "undo 1", by) == [path]
+        assert [*restore.carry_out(folder.resolve(), store, [step], "undo 1", by)] == [path]
     assert (folder.parent / "secret.txt").read_text() == "secret"

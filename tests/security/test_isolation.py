@@ -149,7 +149,7 @@ def undo_of(own, secret):
     with Store.of(root) as store, store.locked(root):
         steps = store.add_blob(b"[]").hex()
         store.flush()
-    named = {"subject": secret, "words": secret}
+    named = {"subject": secret, "sentence": {"code": "undone.plan", "title": secret}}
     return Undo.objects.create(
         conversation=own, root=str(root), steps=steps, finished_at=now(), **named
     )

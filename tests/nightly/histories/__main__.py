@@ -30,6 +30,7 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=Path.cwd())
     parser.add_argument("--postgres", action="store_true")
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--unsure", action="store_true", help="show those with an unsure change")
     chosen = parser.parse_args()
     seeds = range(chosen.first, chosen.first + chosen.seeds)
     with ExitStack() as stack:
@@ -43,7 +44,15 @@ def main() -> int:
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
             told = list(pool.map(lambda seed: told_of(quiet, seed), filter(is_quiet, seeds)))
         told += [told_of(killed, seed, has_kills=True) for seed in seeds if not is_quiet(seed)]
+    if chosen.unsure:
+        told_whole([each for each in told if any(line.startswith("unsure") for line in each.log)])
     return report(told, show=chosen.show)
+
+
+def told_whole(histories: list[History]) -> None:
+    for each in histories:
+        lines = [f"{each.seed}{' alone' if each.is_alone else ''}", *each.log, *each.faults]
+        sys.stdout.write("\n  ".join(lines) + "\n\n")
 
 
 def is_quiet(seed: int) -> bool:
@@ -69,10 +78,9 @@ def report(told: list[History], *, show: bool) -> int:
     lines = [f"{len(told)} histories, {len(broken)} broken; changes by whose: {dict(changes)}"]
     lines += [f"  {kind}: {count} in {of[kind]} histories" for kind, count in kinds.most_common()]
     lines += ["seeds: " + " ".join(str(each.seed) for each in broken)]
-    for each in broken if show else ():
-        lines += [f"\n{each.seed}{' alone' if each.is_alone else ''}"]
-        lines += [f"  {line}" for line in [*each.log, *each.faults]]
     sys.stdout.write("\n".join(lines) + "\n")
+    if show:
+        told_whole(broken)
     return 1 if broken else 0
 
 

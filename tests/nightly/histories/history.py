@@ -377,12 +377,19 @@ class History:
             return
         listed: dict[str, set[str]] = {}
         for each in answer["changes"]:
-            self.count(each["origin"])
+            self.count(each["origin"] + (" alone" if self.is_alone else ""))
             for path in {each["path"], each["was"]} - {""}:
                 listed.setdefault(path, set()).add(each["origin"])
         turn.listed = sorted({each["path"] for each in answer["changes"] if each["path"]})
         turn.unsure = {path for path, called in listed.items() if "unsure" in called}
         own, others = turn.touched_by(True), turn.touched_by(False)
+        for each in answer["changes"]:
+            if each["origin"] == "unsure":
+                paths = {each["path"], each["was"]} - {""}
+                both = bool(paths & own and paths & others)
+                whose = "both" if both else "own" if paths & own else "theirs"
+                self.count(f"unsure {whose} {each['kind']}")
+                self.log.append(f"unsure, {whose}, {each['kind']}: {turn.token} {sorted(paths)}")
         for path in {*turn.before, *turn.after, *listed}:
             is_other = turn.before.get(path) != turn.after.get(path)
             called = listed.get(path, set())
