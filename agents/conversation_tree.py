@@ -28,15 +28,15 @@ def ancestors(conversation: Conversation) -> list[Turn]:
 
 
 def descendants(turns: Iterable[Turn], among: QuerySet[Turn]) -> list[Turn]:
-    """Those `among` the turns of agents that work for these turns, which are of one conversation.
+    """Those `among` the turns of agents that work for these turns, callers before the called.
 
     What stands in between has to be among them too.
     """
     found, known = list[Turn](), {turn.pk: turn for turn in turns}
     if not known:
         return []
-    top = next(iter(known.values())).conversation.top
-    later = among.filter(conversation__root=top, pk__gt=min(known))  # who is called comes after
+    tops = {turn.conversation.top for turn in known.values()}
+    later = among.filter(conversation__root__in=tops, pk__gt=min(known))  # the called come after
     below = later.select_related("conversation__parent_call")
     for turn in below.order_by("conversation__depth", "pk"):
         call = turn.conversation.parent_call

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from functools import cache, cached_property
@@ -221,6 +221,13 @@ def one_of(field: str, values: object) -> models.Func:
         arg_joiner=" IN (",
         output_field=models.BooleanField(),
     )
+
+
+def one_of_open(states: Iterable[str], path: str) -> models.Func:
+    """The states written out, as they are in the partial index that is to be used."""
+    listed = ", ".join(f"'{state}'" for state in states)
+    template = f"%(expressions)s IN ({listed})"
+    return models.Func(models.F(path), template=template, output_field=models.BooleanField())
 
 
 def updating(rows: QuerySet[Any, Any], **changes: object) -> UpdateQuery:

@@ -18,7 +18,6 @@ from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.sentences import beside, detailed, first_line
 from agents.statements import prepared
 from console.alternatives import A_WORD
-from console.asked_in_chat import Asked
 from console.check_display import asking_tools
 from console.exceeded_limits import ExceededLimit, used_up
 from console.finish_blocks import Checking, checking_of
@@ -31,6 +30,7 @@ from console.status_labels import (
     ModelName,
     Snapshot,
     StatusLabel,
+    label_of_asking,
     label_of_plan,
     name_of_model,
     running_call,
@@ -40,12 +40,11 @@ from plans.models import Attempt, Plan
 from plans.needs import last_words
 from plans.queries import (
     active_plan_and_goal,
-    asking_plan,
-    plans_below,
     question_call,
 )
 from plans.queries import requested_by as asking_message
-from plans.snapshot import asked_calls, document, open_turns_of
+from plans.snapshot import document, open_turns_of
+from plans.status import Asking
 from plans.subplans import subplan_summary
 
 
@@ -299,14 +298,9 @@ class ConversationState:
         return self.waiting_for_you > 0
 
     @cached_property
-    def asked_in_chat(self) -> Asked:
+    def asked_in_chat(self) -> Asking:
         """What the reply that is being written, and the agents that work for it, wait for."""
-        waiting = [turn for turn in self.chat_turns if turn.state == TurnState.WAITING]
-        calls = [call for turn in waiting for call in asked_calls(turn)]
-        below = plans_below(turn.pk for turn in waiting if turn.waiting_for == "child")
-        plans = Plan.objects.filter(pk__in=below.values())
-        questions = (asking.question for plan in plans if (asking := asking_plan(plan)))
-        return Asked(calls, next(questions, ""))
+        return Asking.of(self.chat_turns)
 
     @property
     def waiting_for_you(self) -> int:
@@ -314,7 +308,7 @@ class ConversationState:
         plan = self.plan
         by_plan = bool(plan and plan["attention"] not in (None, "none", "") and not self.asked)
         calls = len(plan["approvals"]) if plan else 0
-        in_chat = len(self.asked_in_chat.calls) + bool(self.asked_in_chat.question)
+        in_chat = len(self.asked_in_chat.calls) + bool(self.asked_in_chat.questions)
         return in_chat + max(by_plan, calls) + self.is_unanswered
 
     @cached_property
@@ -330,7 +324,7 @@ class ConversationState:
     def row_mark(self) -> StatusLabel | None:
         """How the conversation stands in the list: what waits outranks all but a failure."""
         if self.asked_in_chat and not (self.mark and self.mark.shape == "failed"):
-            return StatusLabel(self.asked_in_chat.shape, self.asked_in_chat.words)
+            return label_of_asking(self.asked_in_chat)
         return self.mark
 
     @property

@@ -22,7 +22,7 @@ from plans.actions.endings import STOPPED
 from plans.changes.scope import Scope
 from plans.models import Plan
 from plans.progress import checked_words
-from plans.standing import ALL, of_document, weakest_of
+from plans.status import STATUSES, status_of_document, weakest_mark
 
 WRITES = ("write_file", "edit_file")
 MOST_FILES, MOST_CALLS = 8, 2_000
@@ -122,13 +122,13 @@ def ending_of_plan(message: Message, plan: Snapshot) -> Ending:
     checked = checked_line(then or now, checked_then(message, plan)) if now["total"] else None
     if message.meta.get("over") or plan["state"] in ("todo", "in_progress"):
         shape = checked.shape if checked else "done"
-        return Ending(shape, ALL["done"].word, message.created_at, False, checked=checked)
-    standing = of_document(plan)  # as in the drawer
+        return Ending(shape, STATUSES["done"].word, message.created_at, False, checked=checked)
+    status = status_of_document(plan)  # as in the drawer
     if plan["state"] != "done":  # each of its subtasks was skipped
-        return Ending(standing.shape, standing.word, plan["finished_at"], True)
+        return Ending(status.mark, status.word, plan["finished_at"], True)
     is_other = then and any(then[name] != now[name] for name in COUNTS)
     since = checked_line(now, last_checked(plan)) if is_other else None
-    ending = Ending(standing.shape, ALL["done"].word, plan["finished_at"], True)
+    ending = Ending(status.mark, STATUSES["done"].word, plan["finished_at"], True)
     return replace(ending, checked=checked, since=since)
 
 
@@ -145,7 +145,7 @@ def checked_then(message: Message, plan: Snapshot) -> str:
 def checked_line(counts: Snapshot, at: str) -> CheckedLine:
     """`counts` as in a plan's progress, with the numbers of those that are done without a check,
     and of those that are not true any more; older messages have none."""
-    shape = weakest_of(**{name: bool(counts[name]) for name in COUNTS})
+    shape = weakest_mark(**{name: bool(counts[name]) for name in COUNTS})
     by_word, regressed = counts.get("by_word_at", ()), counts.get("regressed_at", ())
     more = (by_word_words(by_word), regressed_words(regressed))
     return CheckedLine(shape, checked_words(counts), at, " ".join(filter(None, more)))

@@ -19,7 +19,7 @@ from console.status_labels import Snapshot
 from plans.models import Plan, State
 from plans.needs import Need, NeedKind, last_words
 from plans.snapshot import snapshot
-from plans.standing import WAITS_FOR_ANSWER
+from plans.status import WAITS_FOR_ANSWER
 
 MOST_CARDS = 30  # drawn at once; the others come as these are answered
 RESTS = {

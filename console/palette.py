@@ -215,8 +215,8 @@ def plan_found_row(found: FoundPlan) -> Row:
     plan = found.summary
     return Row(
         found.title,
-        shape=plan.standing.shape,
-        word=plan.standing.mark_name,
+        shape=plan.status.mark,
+        word=plan.status.mark_name,
         where=found.where,
         snippet=found.snippet,
         meta=standing_of(plan),
@@ -226,9 +226,9 @@ def plan_found_row(found: FoundPlan) -> Row:
 
 def standing_of(plan: PlanSummary) -> str:
     if not plan.total:
-        return str(plan.standing.word)
+        return str(plan.status.word)
     return gettext("{standing}, {settled} of {total}").format(
-        standing=plan.standing.word, settled=plan.settled, total=plan.total
+        standing=plan.status.word, settled=plan.settled, total=plan.total
     )
 
 

@@ -19,7 +19,7 @@ from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
 from agents.statements import prepared
 from console.htmx import person
 from console.language import shown_name
-from plans.standing import BEING_WRITTEN, WAITS_FOR_ANSWER, Standing, standings_of
+from plans.status import BEING_WRITTEN, WAITS_FOR_ANSWER, Status, statuses_of
 
 MOST = 200  # conversations listed
 URGENT = ("failed", "check_failed", "regressed", "question", "waiting")
@@ -150,7 +150,7 @@ def grouped(
     names = {agent.id: shown_name(agent.file) for agent in agents}
     groups: dict[str, Group] = {}
     listed = [Listed(*row) for row in listed_of.rows(owner=user.pk)]
-    standings = standings_of(each.plan for each in listed if each.plan)
+    statuses = statuses_of(each.plan for each in listed if each.plan)
     for each in listed:
         name = names.get(each.agent_id, each.agent_id)
         icon = "" if by_date else "agent"
@@ -158,7 +158,7 @@ def grouped(
             name, icon = gettext("Pinned"), "pin"
         elif by_date:
             name = day_of(each.updated_at.date())
-        shape, word = mark_of(each, standings.get(each.plan or 0))
+        shape, word = mark_of(each, statuses.get(each.plan or 0))
         if each.pk != current and shape in ("done", "by_word") and each.is_seen:
             shape, word = "", ""
         row = Row(
@@ -175,23 +175,23 @@ def grouped(
     return list(groups.values())
 
 
-def mark_of(conversation: Listed, standing: Standing | None) -> tuple[str, str]:
+def mark_of(conversation: Listed, status: Status | None) -> tuple[str, str]:
     """The mark of its plan and the word for it; a plan that was given up has none.
 
     What a call or a helper asks in an ordinary reply waits too.
     """
     if conversation.wants_plan and not conversation.asks:
         mark = BEING_WRITTEN if conversation.answers else WAITS_FOR_ANSWER
-        return mark.shape, mark.word
-    if standing is not None and standing.shape in URGENT:
-        return standing.shape, standing.word
+        return mark.mark, mark.word
+    if status is not None and status.mark in URGENT:
+        return status.mark, status.word
     if conversation.asks_a_question:
         return "question", gettext("Waiting for your answer")
     if conversation.asks:
         return "waiting", gettext("Waiting for you")
-    if standing is None or standing.shape == "abandoned":
+    if status is None or status.mark == "abandoned":
         return "", ""
-    return standing.shape, standing.mark_name
+    return status.mark, status.mark_name
 
 
 def day_of(day: date) -> str:

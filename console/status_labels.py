@@ -20,13 +20,14 @@ from agents.models import Conversation, Message
 from agents.sentences import detailed
 from plans.models import Plan
 from plans.queries import active_plan, checklist
-from plans.standing import (
+from plans.status import (
     BEING_WRITTEN,
     FINISHED,
     WAITS_FOR_ANSWER,
-    Standing,
-    of_document,
-    standings_of,
+    Asking,
+    Status,
+    status_of_document,
+    statuses_of,
 )
 
 # As interface.md lists it under "Plan snapshot".
@@ -76,28 +77,39 @@ class StatusLabel:
 
 
 WRITING, UNANSWERED = (
-    StatusLabel(standing.shape, standing.text, brief, standing.text)
-    for standing, brief in (
+    StatusLabel(status.mark, status.text, brief, status.text)
+    for status, brief in (
         (BEING_WRITTEN, gettext_lazy("being written")),
         (WAITS_FOR_ANSWER, gettext_lazy("waits for your answer")),
     )
 )
 
 
-def label_of_standing(standing: Standing) -> StatusLabel:
+def label_of_status(status: Status) -> StatusLabel:
     """In a list, where plans stand one below the other, the word is enough."""
-    word, name = standing.word, standing.mark_name
-    return StatusLabel(standing.shape, word, name[0].lower() + name[1:], word)
+    word, name = status.word, status.mark_name
+    return StatusLabel(status.mark, word, name[0].lower() + name[1:], word)
+
+
+def label_of_asking(asking: Asking) -> StatusLabel:
+    """What a reply in a chat waits for."""
+    if asking.questions:
+        return StatusLabel("question", gettext("Waiting for your answer"))
+    return StatusLabel("waiting", waiting_for_tool(asking.calls[0].tool))
+
+
+def waiting_for_tool(tool: str) -> str:
+    return gettext("Waiting for you: {tool}").format(tool=tool)
 
 
 def label_of_plan(plan: Snapshot, conversation: Conversation) -> StatusLabel:
     """The word, and what else there is to say to the owner, who alone sees it."""
-    standing = of_document(plan)
-    words = words_of(standing, plan, conversation)
-    if standing.name in ("approval", "question") and is_pausing(plan):
+    status = status_of_document(plan)
+    words = words_of(status, plan, conversation)
+    if status.name in ("approval", "question") and is_pausing(plan):
         words = gettext("{words}. It pauses next.").format(words=words)
-    label = replace(label_of_standing(standing), words=words)
-    if standing.name == "stopped" and (said := last_stop(plan["id"], conversation.pk)):
+    label = replace(label_of_status(status), words=words)
+    if status.name == "stopped" and (said := last_stop(plan["id"], conversation.pk)):
         words = stopped_by(said.meta.get("by"), conversation.owner.username)
         return replace(label, words=words, at=said.created_at)
     return label
@@ -117,8 +129,8 @@ def stopped_by(name: object, viewer: str) -> str:
     return gettext("Stopped by {name}").format(name=name)
 
 
-def words_of(standing: Standing, plan: Snapshot, conversation: Conversation) -> str:
-    match standing.name:
+def words_of(status: Status, plan: Snapshot, conversation: Conversation) -> str:
+    match status.name:
         case "held":
             return gettext("Held: the model is not answering")
         case "pausing":
@@ -133,18 +145,17 @@ def words_of(standing: Standing, plan: Snapshot, conversation: Conversation) -> 
             number = first_number(plan, lambda row: bool(row["failed"]))
             return gettext("Failed: subtask {number}").format(number=number)
         case "approval" if plan["approvals"]:
-            tool = plan["approvals"][0]["tool"]
-            return gettext("Waiting for you: {tool}").format(tool=tool)
+            return waiting_for_tool(plan["approvals"][0]["tool"])
         case "approval":
             return gettext("Waiting for you: a tool")
         case "paused":
-            words = why_paused(plan, conversation) or str(standing.word)
+            words = why_paused(plan, conversation) or status.word
             number = first_number(plan, lambda row: row["state"] in ("todo", "in_progress"))
             if number:
                 goes_on = gettext("{words}. Subtask {number} goes on when you resume.")
                 words = goes_on.format(words=words, number=number)
             return words
-    return str(standing.word)
+    return status.word
 
 
 def checked_number(plan: Snapshot) -> int:
@@ -236,7 +247,7 @@ def describe_plan(c: Conversation) -> str:
             return gettext("No open plan here. Say what you want after /plan.")
         return gettext("No plan here yet. Say what you want after /plan.")
     heading = gettext("**{title}** (v{version}): {standing}.").format(
-        title=plan.title, version=plan.version, standing=standings_of([plan.pk])[plan.pk].word
+        title=plan.title, version=plan.version, standing=statuses_of([plan.pk])[plan.pk].word
     )
     lines = [heading]
     return "\n".join([*lines, *(f"{each.position}. {each.name}" for each in checklist(plan))])

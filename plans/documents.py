@@ -35,7 +35,7 @@ from plans.progress import progress, progress_words
 from plans.prompts import Context, plan_context
 from plans.queries import SYSTEM, checklist
 from plans.schemas import PlanDraft, PlanEdit
-from plans.standing import standings_of
+from plans.status import statuses_of
 from plans.tools import TextTools
 from plans.tools import create_plan_tool as create_plan_tool
 
@@ -168,7 +168,7 @@ def as_markdown(plan: Plan, images: Callable[[Subtask], str] = no_notes) -> str:
     parts = [
         f"# {plan.title}",
         indent(plan.goal, "> ", lambda line: True),
-        f"{standings_of([plan.pk])[plan.pk].word}. {approval}",
+        f"{statuses_of([plan.pk])[plan.pk].word}. {approval}",
         f"{so_far}." if subtasks else "",
         f"{times.words.capitalize()}." if times.worked else "",
         labelled(gettext("Expected outcome"), plan.expected_outcome),

@@ -11,7 +11,6 @@ once, where the person is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -35,9 +34,9 @@ from django.db.models import (
 from django.db.models.functions import Cast, Coalesce, Concat
 
 from agents.models import Event, Lane, Message, ToolCall, Turn, TurnState
-from agents.statements import prepared
+from agents.statements import one_of_open, prepared
 from plans.models import OPEN, ActivePlan, Attempt, CheckResult, Plan, Run, State, Subtask
-from plans.standing import HALTED, failed_subtasks
+from plans.status import failed_subtasks
 
 MOST = 500  # of each kind that are looked at
 
@@ -106,13 +105,6 @@ class IsUnset(Func):
 
     def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
         return self.as_sql(compiler, connection, template="+%(expressions)s IS NULL", **extra)
-
-
-def one_of_open(states: Iterable[str], path: str) -> Func:
-    """The states written out, as they are in the partial index that is to be used."""
-    listed = ", ".join(f"'{state}'" for state in states)
-    template = f"%(expressions)s IN ({listed})"
-    return Func(F(path), template=template, output_field=BooleanField())
 
 
 class AskingCall(NamedTuple):
@@ -213,6 +205,7 @@ def resting_plans(owner: int) -> QuerySet[Plan, Any]:
         conversation=OuterRef("conversation"),
         checkpoint__has_key="replan",
     )
+    halted = Q(run=Run.IDLE, run_options__halted=True)
     failed = Q(run=Run.IDLE) & Exists(failed_subtasks()) & ~Exists(replanning)
     last = Attempt.objects.filter(subtask__plan=OuterRef("pk")).order_by("-pk").values("pk")
     # Not those of what is done, which anybody may have checked again meanwhile.
@@ -224,7 +217,7 @@ def resting_plans(owner: int) -> QuerySet[Plan, Any]:
     )
     return (
         own.annotate(has_failed=Case(When(failed, then=True), default=False))
-        .filter(unconfirmed | over | (HALTED & ~Exists(replanning)) | Q(has_failed=True))
+        .filter(unconfirmed | over | (halted & ~Exists(replanning)) | Q(has_failed=True))
         .values_list(
             *("pk", "version", "approved_version", "run", "conversation_id", "updated_at"),
             *("pause_reason", "has_failed", Subquery(last[:1]), rests_for),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
@@ -9,12 +10,10 @@ from decimal import Decimal
 
 from django.db.models import (
     Case,
-    CharField,
     Count,
     DurationField,
     Exists,
     F,
-    Field,
     IntegerField,
     OuterRef,
     Q,
@@ -27,27 +26,16 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 
 from agents.engine.usage import worked_by_now
-from agents.models import Message, Turn
+from agents.models import Lane, Turn, TurnState
 from agents.search import Kind, find
 from agents.words import question_of
-from plans.models import LIVE, Plan, Run, State, Subtask
+from plans.models import OPEN as PLAN_OPEN
+from plans.models import SETTLED, Plan, State, Subtask
 from plans.progress import done_words
-from plans.standing import (
-    HALTED,
-    Standing,
-    asked_calls,
-    calls_of_checks,
-    failed_subtasks,
-    questions,
-    questions_below,
-    regressed_subtasks,
-    standings_of,
-)
+from plans.status import Group, Status, statuses_of
 
-# How a plan stands, the most pressing first; `standing` is one of these.
-STANDINGS = ("failed", "waiting", "running", "paused", "stopped", "done", "abandoned")
-NEEDS_ME = ("failed", "waiting")
-OPEN = ("failed", "waiting", "running", "paused", "stopped")
+NEEDS_ME = (Group.FAILED, Group.WAITING)
+OPEN = (*NEEDS_ME, Group.RUNNING, Group.PAUSED, Group.STOPPED)
 NEWEST = "-created"
 MOST_FOUND = 1000  # plans with the words that are looked for, the newest
 
@@ -59,12 +47,11 @@ COUNTED = Q(state__in=[State.DONE, State.ABANDONED]) & ~GIVEN_UP
 
 @dataclass(frozen=True)
 class Query:
-    """What is looked for. `states` are standings; `sort` is a key of ORDERS, with - for descending.
+    """What is looked for. `sort` is a key of ORDERS, with - for descending.
 
     Plans of sub-agents belong to their parent's and are not listed, but for one `conversation`.
     """
 
-    states: Sequence[str] = ()
     agent: str = ""
     conversation: int | None = None
     text: str = ""
@@ -81,7 +68,7 @@ class PlanSummary:
     conversation_id: int
     agent: str
     title: str
-    standing: Standing
+    status: Status
     version: int
     run: str
     settled: int
@@ -116,21 +103,35 @@ def search_plans(owner_id: int, wanted: Query) -> QuerySet[Plan]:
     return rows
 
 
-def standing_as(rows: QuerySet[Plan], states: Sequence[str]) -> QuerySet[Plan]:
-    return rows.alias(standing=standing_group()).filter(standing__in=states) if states else rows
+def in_groups(rows: QuerySet[Plan], groups: Sequence[str]) -> QuerySet[Plan]:
+    if not groups:
+        return rows
+    found = groups_of(rows)
+    fits = Q(pk__in=[plan for plan, group in found.items() if group in groups])
+    return rows.filter(fits | (Q(state__in=groups) & ~Q(pk__in=found)))
 
 
 def counts(rows: QuerySet[Plan]) -> dict[str, int]:
-    """How many plans stand how."""
-    each = rows.order_by().annotate(standing=standing_group())
-    counted = each.values_list("standing").annotate(n=Count("pk"))
-    return dict.fromkeys(STANDINGS, 0) | dict(counted)
+    """How many plans are in which group."""
+    found = groups_of(rows)
+    settled = rows.exclude(pk__in=found).order_by().values_list("state").annotate(n=Count("pk"))
+    return dict.fromkeys(map(str, Group), 0) | dict(settled) | Counter(map(str, found.values()))
+
+
+def groups_of(rows: QuerySet[Plan]) -> dict[int, Group]:
+    """By plan, where a column does not say it: of those that are open, not true any more or being
+    looked at again. Groups of all others are called as their state is."""
+    looked = Turn.objects.filter(lane=Lane.CHECK, plan=OuterRef("pk"), state=TurnState.WAITING)
+    untrue = Subtask.objects.filter(plan=OuterRef("pk"), position__isnull=False, verified=False)
+    done = Q(state=State.DONE) & (Exists(untrue) | Exists(looked))
+    plans = rows.filter(Q(state__in=PLAN_OPEN) | done).order_by().values_list("pk", flat=True)
+    return {plan: status.group for plan, status in statuses_of(plans).items()}
 
 
 def ordered(rows: QuerySet[Plan], sort: str) -> QuerySet[Plan]:
     """Only what the order needs is computed; equal ones come newest first."""
     key = sort.removeprefix("-")
-    order = ORDERS[key]()
+    order = ORDERS[key](rows)
     if sort.startswith("-"):
         return rows.order_by(order.desc(nulls_last=True), "-pk")
     return rows.order_by(order.asc(nulls_first=True), "-pk")
@@ -144,8 +145,8 @@ def page(rows: QuerySet[Plan], sort: str, start: int, count: int) -> list[PlanSu
 
 
 def rows_of(plan_ids: Sequence[int]) -> list[PlanSummary]:
-    names = [field.name for field in fields(PlanSummary) if field.name != "standing"]
-    standings = standings_of(plan_ids)
+    names = [field.name for field in fields(PlanSummary) if field.name != "status"]
+    statuses = statuses_of(plan_ids)
     plans = Plan.objects.filter(pk__in=plan_ids).annotate(
         agent=F("conversation__agent_id"),
         settled=subtasks(COUNTED),
@@ -160,39 +161,23 @@ def rows_of(plan_ids: Sequence[int]) -> list[PlanSummary]:
     return [
         PlanSummary(
             **row | {"seconds": (row["seconds"] or timedelta()).total_seconds()},
-            standing=standings[row["id"]],
+            status=statuses[row["id"]],
         )
         for row in plans.values(*names)
-        if row["id"] in standings
+        if row["id"] in statuses
     ]
 
 
-def standing_group() -> Case:
-    """The group of its standing, told in the database for filters: see plans.standing."""
-    return by_standing(Value, CharField())
-
-
-def by_standing(value: Callable[[str], Value], field: Field[object, object]) -> Case:
-    waits = Q(run__in=[*LIVE, Run.PAUSED])
-    asks = waits & (Exists(questions()) | Exists(asked_calls()) | Exists(questions_below()))
-    rests = [Plan.PauseReason.BUDGET, Plan.PauseReason.CHECK]
-    over = Q(run=Run.PAUSED, pause_reason__in=rests)
-    hidden = Q(Exists(Message.objects.filter(pk=OuterRef("card"), hidden=True)))
-    regressed = Q(Exists(regressed_subtasks())) & ~hidden
-    looks = Q(Exists(calls_of_checks())) & ~hidden
-    is_over = Q(state=State.DONE)
-    unconfirmed = Q(approved_version=None) | ~Q(approved_version=F("version"))
+def by_group(rows: QuerySet[Plan]) -> Case:
+    """The place of its group."""
+    plans = defaultdict(list)
+    for plan, group in groups_of(rows).items():
+        plans[group].append(plan)
+    places = {group: Value(place) for place, group in enumerate(Group)}
     return Case(
-        When(is_over & (looks | regressed), then=value("waiting")),
-        When(state=State.DONE, then=value("done")),
-        When(state=State.ABANDONED, then=value("abandoned")),
-        When(Q(run=Run.IDLE) & ~unconfirmed & Exists(failed_subtasks()), then=value("failed")),
-        When(Q(run=Run.IDLE) & regressed, then=value("waiting")),
-        When(asks | looks | over | (unconfirmed & ~hidden) | HALTED, then=value("waiting")),
-        When(run=Run.PAUSED, then=value("paused")),
-        When(run=Run.IDLE, then=value("stopped")),
-        default=value("running"),
-        output_field=field,
+        *(When(pk__in=each, then=places[group]) for group, each in plans.items()),
+        *(When(state=each, then=places[Group(each)]) for each in SETTLED),
+        output_field=IntegerField(),
     )
 
 
@@ -215,9 +200,9 @@ def seconds() -> Subquery:
 
 
 TOKENS = F("tokens_in") + F("tokens_out")
-ORDERS: dict[str, Callable[[], F | Case | Subquery]] = {
-    "created": lambda: F("pk"),
-    "state": lambda: by_standing(lambda name: Value(STANDINGS.index(name)), IntegerField()),
-    "duration": seconds,
-    "tokens": lambda: spent(Sum(TOKENS)),
+ORDERS: dict[str, Callable[[QuerySet[Plan]], F | Case | Subquery]] = {
+    "created": lambda _: F("pk"),
+    "state": by_group,
+    "duration": lambda _: seconds(),
+    "tokens": lambda _: spent(Sum(TOKENS)),
 }

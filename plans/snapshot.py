@@ -8,7 +8,6 @@ from datetime import datetime
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from agents.conversation_tree import descendants
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import prepared
 from agents.timestamps import timestamp
@@ -21,7 +20,7 @@ from plans.comments import kept_comments
 from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, CheckResult, Plan, State, Subtask
 from plans.progress import progress
 from plans.queries import active_plan_and_goal, asking_plan, reload
-from plans.standing import attention_of, of_document
+from plans.status import Asking, status_of_document
 
 Document = dict[str, object]
 
@@ -102,7 +101,7 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         "active": bool(pointers_to.rows(plan=plan.pk)),
         "seq": seq,
         "retry_at": timestamp(min(retries, default=None)),
-        **waits(plan, subtasks, attempts, turns, looking),
+        **waits(plan, turns, looking),
         "activity": activity(plan, turns),
         "checking": checking(looking, subtasks) if looking is not None else None,
         "progress": progress(plan, subtasks),
@@ -115,32 +114,20 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
             for each in subtasks
         ],
     }
-    return facts | {"standing": of_document(facts).word}
+    status = status_of_document(facts)
+    return facts | {"attention": status.attention, "standing": status.word}
 
 
-def waits(
-    plan: Plan,
-    subtasks: list[Subtask],
-    attempts: Mapping[int, AttemptSummary],
-    turns: list[Turn],
-    looking: Turn | None,
-) -> Document:
+def waits(plan: Plan, turns: list[Turn], looking: Turn | None) -> Document:
     """What it asks of a person. `turns` are those of its run, `looking` that of its checks."""
-    asking = [*turns, looking] if looking is not None else turns
-    approvals = [call for turn in asking for call in asked_calls(turn)]
-    regressed = any(each.state == State.DONE and each.verified is False for each in subtasks)
-    # Its own question, or that of a plan below it, for whose agent the run waits.
-    may_ask = any(turn.waiting_for in ("question", "child") for turn in turns)
-    question = open_question(plan) if plan.is_open and may_ask else ""
-    failed = any(is_failed(each, attempts[each.pk]) for each in subtasks)
+    asking = Asking.of([*turns, looking] if looking is not None else turns)
+    asks = plan.is_open and any(turn.pk in asking.questions for turn in turns)
     # What was approved stays in view.
     hidden = plan.approved_version is None and plan.card_id is not None and is_hidden(plan.card_id)
-    asks = {"approvals": bool(approvals), "question": bool(question)}
     return {
         "hidden": hidden,
-        "attention": attention_of(plan, failed=failed, regressed=regressed, hidden=hidden, **asks),
-        "question": question,
-        "approvals": [approval(call) for call in approvals],
+        "question": open_question(plan) if asks else "",
+        "approvals": [approval(call) for call in asking.calls],
     }
 
 
@@ -193,17 +180,6 @@ def approval(call: ToolCall) -> Document:
         "arguments": call.arguments,
         "asked_at": timestamp(call.asked_at),
     }
-
-
-def asked_calls(turn: Turn) -> list[ToolCall]:
-    """Calls that wait for a person's leave; a question is not one of them."""
-    if turn.state != TurnState.WAITING:
-        return []
-    waiting = [turn]
-    if turn.waiting_for == Turn.WaitingFor.CHILD:
-        waiting += descendants([turn], Turn.objects.filter(state__in=Turn.OPEN_STATES))
-    asked = ToolCall.objects.filter(turn__in=waiting, state=ToolCall.State.ASKED, decision="")
-    return list(asked.exclude(tool="ask_user").order_by("pk"))
 
 
 def is_failed(subtask: Subtask, summary: AttemptSummary) -> bool:

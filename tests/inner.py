@@ -383,9 +383,9 @@ from plans.queries import (
     turns_of,
 )
 from plans.reviews import Material, question_text
-from plans.search import NEEDS_ME, Query, search_plans, standing_as
+from plans.search import NEEDS_ME, Query, in_groups, search_plans
 from plans.snapshot import Document, conversation_snapshot, snapshot
-from plans.standing import standings_of
+from plans.status import statuses_of
 from plans.subplans import settle_planning, start_for_parent
 from plans.text_plans import plan_in_text
 from plans.tools import text_and_standing, waits_for

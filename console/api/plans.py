@@ -51,7 +51,7 @@ def list_plans(
 ) -> HttpResponse:
     """A person's plans, the newest first. Plans of sub-agents are listed by their conversation."""
     rows = search.search_plans(person(request).pk, wanted.as_query())
-    rows = search.standing_as(rows, wanted.standings)
+    rows = search.in_groups(rows, wanted.standings)
     rows = rows.filter(state=wanted.state) if wanted.state else rows
     plans, count = page_of(search.ordered(rows, wanted.sort).select_related("conversation"), page)
     return JsonResponse({"items": [snapshot(plan) for plan in plans], "count": count})

@@ -50,7 +50,7 @@ class FoundPlanShape(Schema):
     id: int = Field(alias="summary.id")
     conversation: int = Field(alias="summary.conversation_id")
     title: str = Field(alias="summary.title")
-    standing: str = Field(alias="summary.standing.name")
+    standing: str = Field(alias="summary.status.name")
     created_at: datetime = Field(alias="summary.created_at")
     snippet: list[PieceShape]
 

@@ -37,7 +37,7 @@ from plans.comments import digest_of
 from plans.models import SUBTASK_TEXT
 from plans.progress import progress_parts, progress_words
 from plans.schemas import why_too_few, why_too_many
-from plans.standing import of_document
+from plans.status import status_of_document
 
 MOST_ROWS, LONG_ROW = 2_000, 2_000  # rows that are remembered; none with more characters of text
 # Of a row that rests: its template gets these and no others.
@@ -332,7 +332,7 @@ def left_out(plan: Snapshot) -> list[Snapshot]:
 @register.filter
 def works(plan: Snapshot) -> bool:
     """Whether something goes on now: not while it rests, waits for a person or for its next try."""
-    return of_document(plan).shape == "in_progress"
+    return status_of_document(plan).mark == "in_progress"
 
 
 @register.filter

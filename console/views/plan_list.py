@@ -35,13 +35,14 @@ from console.plan_page import (
 from console.plan_timeline import ACTORS, KINDS, page_of_lines, wanted_lines
 from console.plan_versions import versions
 from console.sidebar import sidebar_context
-from console.status_labels import label_of_standing
+from console.status_labels import label_of_status
 from plans import search
 from plans.attempts import attempts_of, times_of_plan
 from plans.models import Attempt, Plan
 from plans.queries import plans_below
 from plans.search import NEEDS_ME, NEWEST, OPEN, ORDERS, Query
 from plans.snapshot import snapshot
+from plans.status import Group
 from plans.subplans import subplan_summary
 
 PER_PAGE = 50
@@ -128,11 +129,11 @@ def list_context(request: HttpRequest) -> dict[str, object]:
     names = {agent.id: shown_name(agent.file) for agent in agents_of(person(request))}
     rows = search.search_plans(person(request).pk, wanted.wanted())
     counts = search.counts(rows)
-    standings = {state: read({"state": state}).standings or search.STANDINGS for state in STATES}
-    count = sum(counts[name] for name in wanted.standings or search.STANDINGS if name in counts)
+    standings = {state: read({"state": state}).standings or tuple(Group) for state in STATES}
+    count = sum(counts[name] for name in wanted.standings or tuple(Group) if name in counts)
     last = max(1, -(-count // PER_PAGE))
     start = (min(wanted.page, last) - 1) * PER_PAGE
-    fitting = search.standing_as(rows, wanted.standings)
+    fitting = search.in_groups(rows, wanted.standings)
     found = search.page(fitting, wanted.sort, start, PER_PAGE)
     return {
         "filter": wanted,
@@ -144,7 +145,7 @@ def list_context(request: HttpRequest) -> dict[str, object]:
         "agent_names": used_agents(request, names),
         "days": DAYS,
         "rows": [
-            (row, names.get(row.agent, row.agent), label_of_standing(row.standing)) for row in found
+            (row, names.get(row.agent, row.agent), label_of_status(row.status)) for row in found
         ],
         "count": count,
         "first": start + 1,

@@ -18,7 +18,7 @@ from console.components import replace, replace_content
 from console.form_parsing import UNNAMED, number, plan_in_form, plan_on_page
 from console.htmx import own_conversation, person, verb
 from console.plan_versions import versions as versions_of
-from console.status_labels import label_of_standing
+from console.status_labels import label_of_status
 from console.views.plan_checks import save_open
 from console.views.plan_comments import keep_open, seen_on_page
 from plans import actions, search
@@ -256,7 +256,7 @@ def draw_list(conversation: Conversation) -> str:
     rows = sorted(search.rows_of(ids), key=lambda row: -row.id)
     active = ActivePlan.objects.filter(conversation=conversation).first()
     context = {
-        "rows": [(row, label_of_standing(row.standing)) for row in rows],
+        "rows": [(row, label_of_status(row.status)) for row in rows],
         "in_drawer": active.plan_id if active else None,
         "conversation": conversation,
     }

@@ -21,7 +21,7 @@ from tests.inner import (
     local_owner,
     notices_of,
     snapshot,
-    standings_of,
+    statuses_of,
     suspend,
 )
 from tests.markup import flat
@@ -66,7 +66,7 @@ def page_of(plan, path=None):
 )
 def test_a_plan_wears_its_weakest_mark_and_counts_apart_in_every_place(verified, mark, said):
     plan = finished(*verified)
-    assert standings_of([plan.pk])[plan.pk].shape == mark
+    assert statuses_of([plan.pk])[plan.pk].mark == mark
     page = page_of(plan)
     assert f'aria-valuetext="{said}"' in page
     for part in ("plan-head", "drawer-toggle", f'conversation-{plan.conversation_id}"'):

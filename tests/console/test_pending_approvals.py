@@ -4,7 +4,7 @@ import pytest
 
 from agents.models import ToolCall
 from tests.fake_model import call, say
-from tests.inner import NEEDS_ME, Query, grouped, search_plans, standing_as
+from tests.inner import NEEDS_ME, Query, grouped, in_groups, search_plans
 from tests.inner import agents_actions as talk
 from tests.inner import conversation_state_read_state as read_state
 from tests.plans.test_subplans import END, PLANNED, done, story
@@ -21,7 +21,7 @@ def row(c):
 
 
 def needs_me():
-    return set(standing_as(search_plans(person("alice").pk, Query()), NEEDS_ME))
+    return set(in_groups(search_plans(person("alice").pk, Query()), NEEDS_ME))
 
 
 def plain():

@@ -19,7 +19,7 @@ from tests.inner import (
     restore_conversation,
     search,
     snapshot,
-    standings_of,
+    statuses_of,
 )
 from tests.inner import console_alternatives as alternatives
 from tests.inner import handle_message as said
@@ -100,7 +100,7 @@ def test_what_failed_in_a_version_before_the_last_waits_for_a_yes_to_that():
     plan = plan_of(c)
     [need] = needs_of(person("alice").pk)
     assert (need.kind, need.version) == ("start", plan.version)
-    assert standings_of([plan.pk])[plan.pk].name == snapshot(plan)["attention"] == "confirm"
+    assert statuses_of([plan.pk])[plan.pk].name == snapshot(plan)["attention"] == "confirm"
     alice = signed_in(person("alice"))
     page = alice.get("/needs/").content.decode()
     assert f"Start v{plan.version}" in page and "Retry subtask" not in page
@@ -138,7 +138,7 @@ def test_a_plan_whose_budget_is_used_up_counts():
     scripted(call("list_files"), say("…"))
     actions.run_plan(plan_of(c), "alice")
     drive()
-    assert standings_of([plan_of(c).pk])[plan_of(c).pk].name == "budget"
+    assert statuses_of([plan_of(c).pk])[plan_of(c).pk].name == "budget"
     assert kinds() == ["budget"]
 
 
@@ -162,7 +162,7 @@ def test_a_second_limit_that_one_attempt_reaches_is_a_need_of_its_own():
 def test_a_plan_that_rests_before_its_end_by_itself_counts_until_it_goes_on():
     c = failing()
     actions.skip_subtask(plan_of(c), "s1", "alice")
-    assert standings_of([plan_of(c).pk])[plan_of(c).pk].word == "Waiting for you to go on"
+    assert statuses_of([plan_of(c).pk])[plan_of(c).pk].word == "Waiting for you to go on"
     assert snapshot(plan_of(c))["attention"] == "halted"
     assert kinds() == ["halted"]
     actions.run_plan(plan_of(c), "alice")
@@ -185,7 +185,7 @@ def test_a_proposal_of_a_hidden_alternative_does_not_count():
     alternatives.send_edited(message, "just talk", "alice")
     drive()
     assert kinds() == []
-    assert standings_of([plan.pk])[plan.pk].word == "In another alternative"
+    assert statuses_of([plan.pk])[plan.pk].word == "In another alternative"
     assert snapshot(plan)["standing"] == "In another alternative"
     assert (
         search.counts(search.search_plans(plan.conversation.owner_id, search.Query()))["waiting"]

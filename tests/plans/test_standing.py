@@ -72,7 +72,7 @@ def words_of(plan, client):
         "status": text_of(page, r'id="status"[^>]*>(.*?)</p>'),
         "command": printed.getvalue(),
         "export": as_markdown(plan),
-        "row": row.standing.word,
+        "row": row.status.word,
         "/plan alone": describe_plan(plan.conversation),
         "the model's tools": "" if plan.is_open else waits_for(plan),
     }
@@ -160,7 +160,7 @@ def reads_the_same(owner, tried, once):
         if not is_as_untried and not (once and word in seen):
             assert says_the_same(plan, owner) == word
         [row] = search.rows_of([plan.pk])
-        assert row.standing.word == word
+        assert row.status.word == word
         counted = search.counts(Plan.objects.filter(pk=plan.pk))
         group = next(name for name, n in counted.items() if n)
         assert group == GROUPS.get(word, "abandoned"), (now, approved, word)

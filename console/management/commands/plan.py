@@ -117,9 +117,7 @@ class Command(PlainCommand):
         for plan in plans:
             if row := rows.get(plan.pk):
                 mark, settled = "*" if row.id in active else " ", f"{row.settled}/{row.total}"
-                line = (
-                    f"{row.id}  {row.standing.word:28}  {settled:>7}  {row.done_words:11}  {mark} "
-                )
+                line = f"{row.id}  {row.status.word:28}  {settled:>7}  {row.done_words:11}  {mark} "
                 self.say(f"{line}{row.title}")
 
     def show_plan(self, *, id: int | None, json: bool, **_: object) -> None:

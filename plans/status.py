@@ -1,0 +1,334 @@
+"""The status of a plan: one pure function over facts, in the word that every place shows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
+from agents.conversation_tree import descendants
+from agents.models import Lane, Message, ToolCall, Turn, TurnState
+from agents.statements import one_of, one_of_open, prepared
+from plans.models import Attempt, Plan, Run, State, Subtask
+
+
+class Group(StrEnum):
+    """What lists and filters tell apart, the most pressing first."""
+
+    FAILED = "failed"
+    WAITING = "waiting"
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    DONE = "done"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True)
+class Status:
+    """`mark` is the shape that is drawn beside the word."""
+
+    name: str
+    text: str | Promise
+    mark: str
+    group: Group
+
+    @property
+    def word(self) -> str:
+        """In the reader's language."""
+        return str(self.text)
+
+    @property
+    def mark_name(self) -> str:
+        """What its mark is called: the word, and of what is finished whether that was checked."""
+        return str(FINISHED.get(self.mark, self.text))
+
+    @property
+    def attention(self) -> str:
+        """What needs a person, as the API says it, or "none"."""
+        if self.group not in (Group.FAILED, Group.WAITING):
+            return "none"
+        return "confirm" if self.name == "document" else self.name
+
+
+FINISHED = {
+    "done": gettext_lazy("Finished, checked"),
+    "by_word": gettext_lazy("Finished, by the agent’s word"),
+    "regressed": gettext_lazy("Finished, no longer true"),
+}
+STATUSES = {
+    each.name: each
+    for each in (
+        Status("failed", gettext_lazy("Failed"), "failed", Group.FAILED),
+        Status("approval", gettext_lazy("Waiting for you"), "waiting", Group.WAITING),
+        Status("question", gettext_lazy("Waiting for your answer"), "question", Group.WAITING),
+        Status("check", gettext_lazy("A check could not be run"), "waiting", Group.WAITING),
+        Status("regressed", gettext_lazy("No longer true"), "regressed", Group.WAITING),
+        Status("budget", gettext_lazy("Budget used up"), "waiting", Group.WAITING),
+        Status("confirm", gettext_lazy("Waiting for you to start it"), "waiting", Group.WAITING),
+        Status("document", gettext_lazy("Waiting for you to approve it"), "waiting", Group.WAITING),
+        Status("halted", gettext_lazy("Waiting for you to go on"), "waiting", Group.WAITING),
+        Status("held", gettext_lazy("Held"), "failed", Group.RUNNING),
+        Status("running", gettext_lazy("Running"), "in_progress", Group.RUNNING),
+        Status("pausing", gettext_lazy("Pausing"), "in_progress", Group.RUNNING),
+        Status("stopping", gettext_lazy("Stopping"), "in_progress", Group.RUNNING),
+        Status("paused", gettext_lazy("Paused"), "paused", Group.PAUSED),
+        Status("hidden", gettext_lazy("In another alternative"), "paused", Group.STOPPED),
+        Status("ready", gettext_lazy("Ready to start"), "paused", Group.STOPPED),
+        Status("stopped", gettext_lazy("Stopped"), "paused", Group.STOPPED),
+        Status("done", gettext_lazy("Finished"), "done", Group.DONE),
+        Status("cancelled", gettext_lazy("Cancelled"), "abandoned", Group.ABANDONED),
+        Status("superseded", gettext_lazy("Replaced"), "abandoned", Group.ABANDONED),
+        Status("cleared", gettext_lazy("Cleared"), "abandoned", Group.ABANDONED),
+        Status("abandoned", gettext_lazy("Abandoned"), "abandoned", Group.ABANDONED),
+    )
+}
+# Of a conversation whose plan is only asked for.
+BEING_WRITTEN = Status(
+    "being_written", gettext_lazy("Writing a plan"), "in_progress", Group.RUNNING
+)
+WAITS_FOR_ANSWER = Status(
+    "waits_for_answer", gettext_lazy("Waits for your answer"), "waiting", Group.WAITING
+)
+RUNS = {
+    Run.PAUSED: "paused",
+    Run.PAUSING: "pausing",
+    Run.STOPPING: "stopping",
+    Run.RUNNING: "running",
+    Run.QUEUED: "running",
+}
+ENDED = ("cancelled", "superseded", "cleared")
+AT_A_LIMIT = (Plan.PauseReason.BUDGET, Plan.PauseReason.CHECK)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a plan's status follows from: its row, its subtasks, and what its open turns ask."""
+
+    state: str
+    reason: str
+    run: str
+    pause_reason: str
+    is_confirmed: bool
+    is_halted: bool  # the run ended by itself before the plan did
+    is_hidden: bool  # proposed in an alternative that is not shown
+    has_subtasks: bool
+    is_tried: bool
+    has_failed: bool  # a subtask that is to do, by its last attempt
+    has_checked: bool  # of what is done, as the two that follow
+    has_by_word: bool
+    has_regressed: bool
+    is_held: bool  # a turn waits for the model's next try
+    asks_question: bool
+    asks_approval: bool
+
+
+def status_of(facts: Facts) -> Status:
+    status = STATUSES[name_of(facts)]
+    if status.name != "done" or not facts.has_subtasks:  # a text alone is approved as it stands
+        return status
+    return replace(
+        status,
+        mark=weakest_mark(
+            checked=facts.has_checked, by_word=facts.has_by_word, regressed=facts.has_regressed
+        ),
+    )
+
+
+def weakest_mark(*, checked: bool, by_word: bool, regressed: bool) -> str:
+    """The mark of a plan whose done subtasks are so: a filled tick says that all are checked."""
+    if regressed:
+        return "regressed"
+    return "by_word" if by_word or not checked else "done"
+
+
+def name_of(facts: Facts) -> str:
+    if facts.state == State.ABANDONED:
+        kind = facts.reason.partition(":")[0]  # behind it stand a person's own words
+        return kind if kind in ENDED else "abandoned"
+    if facts.state == State.DONE:
+        return "approval" if facts.asks_approval else "regressed" if facts.has_regressed else "done"
+    if facts.is_hidden:
+        return "hidden"
+    return name_of_need(facts) or name_of_run(facts)
+
+
+def name_of_need(facts: Facts) -> str:
+    """What an open plan needs a person for, the most pressing first; empty for nothing."""
+    is_idle = facts.run == Run.IDLE
+    # What has failed in a version that was changed since cannot be retried before a yes to that.
+    if is_idle and facts.has_failed and facts.is_confirmed:
+        return "failed"
+    # What is not true any more keeps no run from going on: what does comes first.
+    if is_idle and facts.has_regressed:
+        return "regressed"
+    if facts.asks_question:
+        return "question"
+    if facts.asks_approval:
+        return "approval"
+    if facts.run == Run.PAUSED and facts.pause_reason in AT_A_LIMIT:
+        return facts.pause_reason
+    if not facts.is_confirmed:
+        return "confirm" if facts.has_subtasks else "document"
+    return "halted" if is_idle and facts.is_halted else ""
+
+
+def name_of_run(facts: Facts) -> str:
+    if facts.is_held and facts.run in (Run.RUNNING, Run.QUEUED):
+        return "held"
+    if facts.run != Run.IDLE:
+        return RUNS[Run(facts.run)]
+    return "stopped" if facts.is_tried else "ready"
+
+
+def status_of_document(plan: Mapping[str, Any]) -> Status:
+    """That of a plan's snapshot."""
+    done, rows = plan["progress"], plan["subtasks"]
+    return status_of(
+        Facts(
+            **{name: plan[name] for name in ("state", "reason", "run", "pause_reason")},
+            is_confirmed=plan["approved_version"] == plan["version"],
+            is_halted=plan["halted"],
+            is_hidden=plan["hidden"],
+            has_subtasks=bool(rows),
+            is_tried=any(row["attempts"] for row in rows),
+            has_failed=any(row["failed"] for row in rows),
+            has_checked=bool(done["checked"]),
+            has_by_word=bool(done["by_word"]),
+            has_regressed=bool(done["regressed"]),
+            is_held=bool(plan["retry_at"]),
+            asks_question=bool(plan["question"]),
+            asks_approval=bool(plan["approvals"]),
+        )
+    )
+
+
+# The facts of many plans, in two queries, and two more where something waits
+
+
+def statuses_of(plan_ids: Iterable[int]) -> dict[int, Status]:
+    return {plan: status_of(facts) for plan, facts in facts_of(plan_ids).items()}
+
+
+def facts_of(plan_ids: Iterable[int]) -> dict[int, Facts]:
+    """Of those that are there."""
+    plans = list(plan_ids)
+    if not plans:
+        return {}
+    turns = defaultdict(list)
+    for turn in open_turns_of_plans.models(plans=plans):
+        turns[turn.plan].append(turn)
+    asking = Asking.of(turn for each in turns.values() for turn in each)
+    return {
+        plan.pk: facts_from(plan, turns[plan.pk], asking)
+        for plan in plans_with_marks.models(plans=plans)
+    }
+
+
+def facts_from(plan: Any, turns: list[Turn], asking: Asking) -> Facts:
+    """`plan` with the annotations of `plans_with_marks`."""
+    marks = {
+        name: bool(getattr(plan, name))
+        for name in (
+            *("has_subtasks", "is_tried", "has_failed"),
+            *("has_checked", "has_by_word", "has_regressed"),
+        )
+    }
+    return Facts(
+        **facts_of_row(plan, is_hidden=bool(plan.has_hidden_card)),
+        **marks,
+        **asking.facts(turns),
+    )
+
+
+def facts_of_row(plan: Plan, *, is_hidden: bool) -> dict[str, Any]:
+    """`is_hidden`: its card is. What was approved once stays in view."""
+    return {
+        "state": plan.state,
+        "reason": plan.reason,
+        "run": plan.run,
+        "pause_reason": plan.pause_reason,
+        "is_confirmed": plan.is_confirmed,
+        "is_halted": bool(plan.run_options.get("halted")),
+        "is_hidden": is_hidden and plan.approved_version is None,
+    }
+
+
+@prepared
+def plans_with_marks(plans: list[int]) -> QuerySet[Plan]:
+    listed = Subtask.objects.filter(plan=OuterRef("pk"), position__isnull=False)
+    done = listed.filter(state=State.DONE)
+    return Plan.objects.filter(one_of("pk", plans)).annotate(
+        has_subtasks=Exists(listed),
+        is_tried=Exists(listed.filter(attempts__isnull=False)),
+        has_failed=Exists(failed_subtasks()),
+        has_checked=Exists(done.filter(verified=True)),
+        has_by_word=Exists(done.filter(verified=None)),
+        has_regressed=Exists(done.filter(verified=False)),
+        has_hidden_card=Exists(Message.objects.filter(pk=OuterRef("card"), hidden=True)),
+    )
+
+
+def failed_subtasks() -> QuerySet[Subtask]:
+    """Of the outer query's plan: those to do whose last attempt has an error."""
+    last = Attempt.objects.filter(subtask=OuterRef("pk")).order_by("-number").values("error")
+    left = Subtask.objects.filter(plan=OuterRef("pk"), state=State.TODO, position__isnull=False)
+    return left.annotate(last_error=Subquery(last[:1])).filter(last_error__gt="")
+
+
+@prepared
+def open_turns_of_plans(plans: list[int]) -> QuerySet[Turn]:
+    """Those of their runs and of checks of what is done."""
+    turns = Turn.objects.filter(one_of_open(Turn.OPEN_STATES, "state"), one_of("plan", plans))
+    return turns.exclude(lane=Lane.CHAT).order_by("pk")
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What turns ask a person, themselves or by agents that work for them; by turn."""
+
+    by_turn: Mapping[int, list[ToolCall]]  # that wait for leave; a question is not one of them
+    questions: frozenset[int]
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        found = {call.pk: call for calls in self.by_turn.values() for call in calls}
+        return [found[pk] for pk in sorted(found)]
+
+    def __bool__(self) -> bool:
+        return bool(self.by_turn or self.questions)
+
+    @classmethod
+    def of(cls, turns: Iterable[Turn]) -> Asking:
+        waiting = [turn for turn in turns if turn.state == TurnState.WAITING]
+        if not waiting:
+            return cls({}, frozenset())
+        callers = [turn for turn in waiting if turn.waiting_for == Turn.WaitingFor.CHILD]
+        below = descendants(callers, Turn.objects.filter(state__in=Turn.OPEN_STATES))
+        works_for = {turn.pk: {turn.pk} for turn in waiting}
+        for turn in below:  # callers come before those they called
+            call = turn.conversation.parent_call
+            above = works_for[call.turn_id] if call else set()
+            works_for[turn.pk] = above | works_for.get(turn.pk, set())
+        rows = ToolCall.objects.filter(turn__in=works_for, state=ToolCall.State.ASKED, decision="")
+        calls = defaultdict(list)
+        for each in rows.exclude(tool="ask_user").order_by("pk"):
+            for turn in works_for[each.turn_id]:
+                calls[turn].append(each)
+        asks = (t for t in (*waiting, *below) if t.waiting_for == Turn.WaitingFor.QUESTION)
+        return cls(calls, frozenset().union(*(works_for[turn.pk] for turn in asks)))
+
+    def facts(self, turns: Iterable[Turn]) -> dict[str, bool]:
+        """Of the open turns of one plan."""
+        of_run = [turn for turn in turns if turn.lane == Lane.RUN]
+        return {
+            "is_held": any(turn.not_before for turn in of_run),
+            "asks_question": any(turn.pk in self.questions for turn in of_run),
+            "asks_approval": any(turn.pk in self.by_turn for turn in turns),
+        }

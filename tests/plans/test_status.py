@@ -1,0 +1,86 @@
+"""A plan's status is one word, and every place says the same."""
+
+import re
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from plans import search
+from plans.models import ActivePlan, Plan
+from plans.status import STATUSES, status_of_document, statuses_of
+from tests.inner import grouped, local_owner, snapshot
+from tests.markup import flat
+from tests.plans.random_plans import RandomPlans
+from tests.world import person, signed_in
+
+pytestmark = pytest.mark.django_db
+
+SEEDS = range(8)
+
+
+@pytest.fixture(params=[(seed, alone) for seed in SEEDS for alone in (True, False)], ids=str)
+def plans(request):
+    seed, is_alone = request.param
+    return RandomPlans(seed, person("alice"), is_alone=is_alone).fill(60)
+
+
+def test_one_function_says_it_of_the_rows_and_of_the_snapshot(plans):
+    found = statuses_of(each.pk for each in plans)
+    for plan in plans:
+        now = snapshot(plan)
+        status = status_of_document(now)
+        assert found[plan.pk] == status
+        assert (now["standing"], now["attention"]) == (status.word, status.attention)
+
+
+def test_filters_and_counts_go_by_it(plans):
+    found = statuses_of(each.pk for each in plans)
+    rows = Plan.objects.all()
+    groups = {group: set() for group in search.Group}
+    for plan in Plan.objects.all():
+        status = found.get(plan.pk) or statuses_of([plan.pk])[plan.pk]
+        groups[status.group].add(plan.pk)
+    assert search.counts(rows) == {group: len(each) for group, each in groups.items()}
+    for group, wanted in groups.items():
+        assert set(search.in_groups(rows, [group]).values_list("pk", flat=True)) == wanted
+    by_state = [each.pk for each in search.ordered(rows, "state")]
+    order = list(search.Group)
+    places = [order.index(statuses_of([pk])[pk].group) for pk in by_state]
+    assert places == sorted(places)
+
+
+def test_every_name_has_a_word_a_mark_and_a_group():
+    assert all(each.word and each.mark and each.group for each in STATUSES.values())
+
+
+def test_page_list_sidebar_api_and_command_say_the_same_word():
+    owner = local_owner()
+    plans = RandomPlans(99, owner).fill(40)
+    client = signed_in(owner)
+    found = statuses_of(each.pk for each in plans)
+    listed = StringIO()
+    call_command("plan", "list", stdout=listed)
+    said = dict(re.findall(r"^(\d+)  (.+?)  +\d+/", listed.getvalue(), re.MULTILINE))
+    rows = {
+        row.pk: row
+        for group in grouped(owner, [], by_date=True, current=None)
+        for row in group.rows
+    }
+    for plan in plans:
+        word = found[plan.pk].word
+        assert client.get(f"/api/plans/{plan.pk}").json()["standing"] == word
+        page = flat(client.get(f"/plans/{plan.pk}/").content.decode())
+        assert word in page or found[plan.pk].mark_name in page, (plan.pk, word)
+        assert said[str(plan.pk)] == word
+        assert f"{word}." in plan_text(plan)
+        pointer = ActivePlan.objects.filter(plan=plan).first()
+        if pointer and pointer.pk in rows and not pointer.asked_goal:
+            row = rows[pointer.pk]
+            assert row.shape in ("", "waiting", "question", found[plan.pk].mark)
+
+
+def plan_text(plan):
+    out = StringIO()
+    call_command("plan", "export", str(plan.pk), stdout=out)
+    return out.getvalue()
