@@ -110,10 +110,12 @@ class Evidence:
     def is_taken(self, path: bytes) -> bool:
         """Whether others may have taken it away, but for what they are known to have done."""
         folders = {*above(path)}
-        return any(
-            folder in folders and not any(e.began - TICK <= at <= e.ended for e in self.edits)
+        moments = (
+            self.unexplained(folder, self.folders.get(folder, 0), at)
             for folder, at in self.taken
+            if folder in folders
         )
+        return any(each >= self.began and not self.own.has(each) for each in moments)
 
     def origin_of_quiet(self, path: bytes, changed: int, now: Snapshot) -> Origin:
         """Of a file that was changed while the turn wrote nothing there, or came with a folder."""
@@ -207,7 +209,10 @@ class Evidence:
 
     def changed_at(self, folder: bytes, now: Snapshot) -> int:
         """When it was changed last, but for what others are known to have done in it since."""
-        inode, moment = now.folders[folder]
+        return self.unexplained(folder, *now.folders[folder])
+
+    def unexplained(self, folder: bytes, inode: int, moment: int) -> int:
+        """The time of a folder, or where others are known to have set it that of before."""
         for edits in reversed(self.edits):
             _, before = edits.folders.get(folder, (0, 0))
             is_theirs = edits.inode(folder) == inode and edits.began - TICK <= moment <= edits.ended

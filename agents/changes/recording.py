@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -50,6 +52,8 @@ turn_recorded = Signal()
 MOST_DIFF = 60_000  # characters of a diff for a model
 AGAIN = 5.0  # seconds until an undo that is still not over is looked at once more
 MOST_SKIPPED = 1_000  # files that are named as not recorded
+# How long a file's ctime may stand still, seconds: Linux takes it from CLOCK_REALTIME_COARSE.
+FILE_CLOCK = time.clock_getres(5) if sys.platform == "linux" else 0.0
 FAILURES = (OSError, Refused, StoreBroken)
 
 
@@ -100,6 +104,11 @@ def save_taken(turn: Turn, recording: Recording, taken: list[tuple[str, int]]) -
     with persistence.fenced(turn):
         recording.taken = [*recording.taken, *taken]
         recording.save(update_fields=["taken"])
+
+
+async def after_call() -> None:
+    """Let the clock of files move on: what others change from now on is later than the call."""
+    await asyncio.sleep(FILE_CLOCK)
 
 
 async def record_before(turn: Turn) -> None:

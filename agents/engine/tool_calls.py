@@ -208,6 +208,8 @@ async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, Non
         changes["own_result"] = chain_data_of(result)
     text = truncated(result.text, RESULT_LIMIT)
     await in_db(partial(persistence.end_call, turn, call, state, text, result.images, **changes))
+    if call.writes:
+        await recording.after_call()
     yield ToolCallChanged(call.pk)
 
 

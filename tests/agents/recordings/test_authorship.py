@@ -73,10 +73,19 @@ def test_what_a_person_did_in_a_folder_hides_nothing_of_what_the_turn_did_there_
     assert evidence(edits=[by_a_person]).origin(b"another", None, now) == "outside"
 
 
-@pytest.mark.parametrize(("known", "whose"), [((), "unsure"), ([8], "own")])
+@pytest.mark.parametrize(
+    ("known", "whose"),
+    [
+        ([], "unsure"),
+        ([(8, -9)], "own"),  # the known one is all that happened in the folder
+        ([(8, 1.5)], "own"),  # the turn wrote there before it
+        ([(8, 7)], "unsure"),  # somebody else did
+        ([(6, -9), (8, 6.5)], "own"),
+    ],
+)
 def test_what_others_may_have_taken_before_the_turn_wrote_there_is_unsure(known, whose):
     now = folders(d=(2, 9.5))
-    by_others = [edits(began, {b"another": None}) for began in known]
+    by_others = [edits(began, {b"another": None}, d=found) for began, found in known]
     theirs = evidence(anywhere=[SHELL, (9, 10)], edits=by_others)
     theirs.taken = [(b"d", int(8.5 * SECOND))]
     assert theirs.origin(b"d/gone", None, now) == whose

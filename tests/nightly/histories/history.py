@@ -417,6 +417,8 @@ class History:
             return
         wanted = own - others - since
         for path in (wanted & {*(named or wanted)}) if force else ():
+            if self.is_blocked(path, now, others | since):
+                continue
             if after.get(path) != turn.before.get(path):
                 self.say("not undone", f"{turn.token} {path}")
         for path in {*now, *after} - own - (turn.unsure if force else set()):
@@ -444,6 +446,12 @@ class History:
         if back and self.random.random() < 0.4:  # and the work of the turn goes again
             self.taken_back(f"/turns/{turn.id}/undo", True)
             self.acts.append(Act("undo", turn.token, differing(again, tree_of(self.folder))))
+
+    def is_blocked(self, path: str, now: Tree, foreign: set[str]) -> bool:
+        """Whether somebody else's file stands below it, or in the place of a folder above it."""
+        return any(
+            each.startswith(f"{path}/") or path.startswith(f"{each}/") for each in foreign & {*now}
+        )
 
     def end_of(self, turn: TurnDone) -> int:
         return self.acts.index(turn.acts[-1]) + 1 if turn.acts else len(self.acts)
