@@ -9,7 +9,7 @@ from django.utils import timezone, translation
 
 from agents.chains.template import TemplateValues, UnknownMacro, expand
 from agents.errors import Invalid
-from agents.llm.request import CHARACTERS_PER_TOKEN
+from agents.text.tokens import estimate_tokens
 from plans.check_text import looks_at
 from plans.models import (
     PLAN_TEXT,
@@ -202,7 +202,7 @@ def plan_context(
         except UnknownMacro as unknown:
             raise Invalid(str(unknown)) from None
     whole = plan_text(plan, rows)
-    fits = len(whole.encode()) <= MOST_TOKENS * CHARACTERS_PER_TOKEN
+    fits = estimate_tokens(whole) <= MOST_TOKENS
     return whole if fits or wanted == "full" else reference(plan, rows)
 
 

@@ -233,7 +233,7 @@ def facts_of(plan_ids: Iterable[int]) -> dict[int, Facts]:
 
 def facts_from(plan: Any, turns: list[Turn], asking: Asking) -> Facts:
     """`plan` with the annotations of `plans_with_marks`."""
-    marks = {
+    marks: dict[str, Any] = {
         name: bool(getattr(plan, name))
         for name in (
             *("has_subtasks", "is_tried", "has_failed"),
@@ -319,12 +319,12 @@ class Asking:
         rows = ToolCall.objects.filter(turn__in=works_for, state=ToolCall.State.ASKED, decision="")
         calls = defaultdict(list)
         for each in rows.exclude(tool="ask_user").order_by("pk"):
-            for turn in works_for[each.turn_id]:
-                calls[turn].append(each)
+            for pk in works_for[each.turn_id]:
+                calls[pk].append(each)
         asks = (t for t in (*waiting, *below) if t.waiting_for == Turn.WaitingFor.QUESTION)
         return cls(calls, frozenset().union(*(works_for[turn.pk] for turn in asks)))
 
-    def facts(self, turns: Iterable[Turn]) -> dict[str, bool]:
+    def facts(self, turns: Iterable[Turn]) -> dict[str, Any]:
         """Of the open turns of one plan."""
         of_run = [turn for turn in turns if turn.lane == Lane.RUN]
         return {

@@ -26,7 +26,7 @@ from agents.chains.schema import (
 from agents.chains.template import KINDS
 from agents.config.schema import MACRO, macros_in
 from agents.json_size import why_too_many
-from agents.llm.request import CHARACTERS_PER_TOKEN
+from agents.text.tokens import estimate_tokens
 
 Level = Literal["error", "warning"]
 
@@ -168,8 +168,8 @@ def chain_faults(graph: Graph) -> Iterator[Fault]:
         seen.add(task.id)
     # A quarter of the limit is for the reply; what a task says itself has to fit in the rest.
     room = chain.token_limit - chain.token_limit // 4
-    sizes = [len((each.system_instruction + each.prompt_template).encode()) for each in chain.tasks]
-    longest, needed = sizes.index(max(sizes)), max(sizes) // CHARACTERS_PER_TOKEN
+    sizes = [estimate_tokens(each.system_instruction, each.prompt_template) for each in chain.tasks]
+    longest, needed = sizes.index(max(sizes)), max(sizes)
     if chain.token_limit and needed > room:
         id = chain.tasks[longest].id
         sentence = gettext("It leaves {room:,} for a prompt; {id} says about {needed:,} itself.")

@@ -20,8 +20,9 @@ from agents.llm.catalog import learn_loaded_window, model_info, own_window, wind
 from agents.llm.lessons import lessons_for
 from agents.llm.providers import resolve
 from agents.llm.reply import Reply
-from agents.llm.request import CHARACTERS_PER_TOKEN, ModelRequest
+from agents.llm.request import ModelRequest
 from agents.models import Turn
+from agents.text.tokens import BYTES_PER_TOKEN, estimate_tokens
 
 SECONDS = 120.0  # where the chain's task says nothing
 Question = Callable[[int], str]  # with room for so many characters
@@ -67,7 +68,7 @@ def request_for(step: Step, question: Question) -> ModelRequest:
     info = model_info(endpoint, model)
     window = own_window(turn.config) or window_of(endpoint, info)
     system = step.expanded(step.task.system_instruction)
-    room = window * CHARACTERS_PER_TOKEN // 2 - len(system)
+    room = (window // 2 - estimate_tokens(system)) * BYTES_PER_TOKEN
     return ModelRequest(
         endpoint=endpoint,
         model=model,

@@ -37,9 +37,10 @@ from agents.llm.lessons import lessons_for
 from agents.llm.model_info import ModelInfo
 from agents.llm.providers import resolve
 from agents.llm.reply import ReasoningPart, Reply
-from agents.llm.request import CHARACTERS_PER_TOKEN, ChatMessage, ModelRequest
+from agents.llm.request import ChatMessage, ModelRequest
 from agents.models import Message, Turn
 from agents.statements import prepared, updating
+from agents.text.tokens import estimate_tokens
 
 ROUTE = "Answer with exactly one of these words and nothing else: {labels}."
 
@@ -228,8 +229,8 @@ def request_messages(
     reminder: list[ChatMessage] = [{"role": "user", "content": nudge}] if nudge else []
     room = min(limit or window, window)
     room -= room // 4
-    system = sum(len(part.text.encode()) for part in parts if part.priority >= NEVER_DROPPED)
-    needed = system // CHARACTERS_PER_TOKEN + tokens(opening[-1:] + reminder)
+    system = (part.text for part in parts if part.priority >= NEVER_DROPPED)
+    needed = estimate_tokens(*system) + tokens(opening[-1:] + reminder)
     if limit and needed > room:
         raise TurnFailed(
             "logic",
@@ -238,7 +239,7 @@ def request_messages(
                 "of {limit:,} leaves {room:,} for it."
             ).format(task=step.task.id, needed=needed, limit=limit, room=room),
         )
-    return within_window(parts, opening, own, reminder, room - len(str(tools)) // 4)
+    return within_window(parts, opening, own, reminder, room - estimate_tokens(str(tools)))
 
 
 def messages_around_prompt(step: Step) -> tuple[list[ChatMessage], list[ChatMessage]]:

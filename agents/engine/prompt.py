@@ -13,9 +13,10 @@ from agents.engine.handlers import Instruction, Offer
 from agents.engine.images import images_in, with_files, with_images
 from agents.llm.catalog import window_for
 from agents.llm.images import IMAGE_TOKENS
-from agents.llm.request import CHARACTERS_PER_TOKEN, ChatMessage
+from agents.llm.request import ChatMessage
 from agents.models import Attachment, Lane, Message, ToolCall, Turn, attachments_of
 from agents.statements import one_of, prepared
+from agents.text.tokens import BYTES_PER_TOKEN, estimate_tokens
 
 NO_RESULT = "Interrupted before it reported back. Its effect is unknown: look before you repeat it."
 NOT_RUN = "Interrupted before it began: it was not run."
@@ -69,14 +70,14 @@ def within_window(
     *earlier, last = opening or [{}]
     rounds = rounds_of(own)
     fixed = sum(tokens(each) for each in ([last], reminder))
-    room = limit - fixed - sum(len(part.text) for part in parts) // CHARACTERS_PER_TOKEN
+    room = limit - fixed - estimate_tokens(*(part.text for part in parts))
     newest, room = newest_that_fit(rounds, room, limit // STEPS, at_least=1)
     before, room = newest_that_fit(rounds_of(earlier), room, limit // STEPS)
     for part in sorted(parts, key=lambda part: part.priority):
         if room >= 0 or part.priority >= NEVER_DROPPED:
             break
         parts = [each for each in parts if each is not part]
-        room += len(part.text) // CHARACTERS_PER_TOKEN
+        room += estimate_tokens(part.text)
     first = system_message([part for part in parts if not part.changes])
     moment = system_message([part for part in parts if part.changes])
     said = [*before, *moment, *([last] if last else []), *newest, *reminder]
@@ -130,9 +131,8 @@ def newest_that_fit(
 
 
 def tokens(messages: list[ChatMessage]) -> int:
-    """Estimated: four bytes of UTF-8 a token."""
-    written = sum(len(str(message).encode()) for message in messages) // CHARACTERS_PER_TOKEN
-    return written + IMAGE_TOKENS * len(images_in(messages))
+    """Estimated."""
+    return estimate_tokens(*map(str, messages)) + IMAGE_TOKENS * len(images_in(messages))
 
 
 def own_messages(turn: Turn, after: int = 0, until: int | None = None) -> list[ChatMessage]:
@@ -179,7 +179,7 @@ def history(before: Turn) -> list[ChatMessage]:
         if len(turns) < count or len(visible) < len(read):
             break
         oldest, count = turns[-1], EARLIER_TURNS
-        room = window_for(before.config) * CHARACTERS_PER_TOKEN
+        room = window_for(before.config) * BYTES_PER_TOKEN
     return to_messages(earlier)
 
 

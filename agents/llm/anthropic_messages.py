@@ -35,8 +35,9 @@ from agents.llm.reply import (
     parsed,
     token_count,
 )
-from agents.llm.request import ChatMessage, Endpoint, ModelRequest, estimated_tokens, short_id
+from agents.llm.request import ChatMessage, Endpoint, ModelRequest, short_id
 from agents.sanitize import sanitize
+from agents.text.tokens import estimate_tokens
 
 VERSION = "2023-06-01"
 MOST_TOKENS_OUT = 32_000  # `max_tokens` is required; a model that can write less says how much
@@ -324,7 +325,7 @@ class MessageDraft:
         # The input is counted at the beginning of a reply, the output at its end.
         if estimated := not (self.finish_reason and (tokens_in or tokens_out)):
             tokens_in = tokens_in or asked_tokens()
-            tokens_out = max(tokens_out, estimated_tokens("x" * self.length))
+            tokens_out = max(tokens_out, estimate_tokens("x" * self.length))
         calls = [
             self.call_at(place, block)
             for place, block in enumerate(self.blocks)

@@ -32,7 +32,7 @@ from agents.llm.reply import (
     parsed,
     token_count,
 )
-from agents.llm.request import ChatMessage, Endpoint, ModelRequest, estimated_tokens, short_id
+from agents.llm.request import ChatMessage, Endpoint, ModelRequest, short_id
 from agents.llm.wanted_back import (
     REASONING,
     given_back,
@@ -41,6 +41,7 @@ from agents.llm.wanted_back import (
     without_duplicates,
 )
 from agents.sanitize import sanitize
+from agents.text.tokens import estimate_tokens
 
 # Servers that take a system message anywhere.
 LENIENT = ("openai", "azure", "xai", "deepseek", "openrouter", "demo")
@@ -265,7 +266,7 @@ class ChatDraft:
         if estimated := not (tokens_in or tokens_out):
             written = "".join(draft.name + draft.arguments for draft in self.calls)
             tokens_in = asked_tokens()
-            tokens_out = estimated_tokens(self.text + self.reasoning + written)
+            tokens_out = estimate_tokens(self.text + self.reasoning + written)
         elif tokens_in:  # xAI and Gemini count thinking, which is billed as output, in it alone
             tokens_out = max(tokens_out, token_count(usage.get("total_tokens")) - tokens_in)
         cut_short = self.finish_reason == "length"

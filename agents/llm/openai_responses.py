@@ -29,8 +29,9 @@ from agents.llm.reply import (
     is_origin_of,
     token_count,
 )
-from agents.llm.request import ChatMessage, Endpoint, ModelRequest, estimated_tokens, short_id
+from agents.llm.request import ChatMessage, Endpoint, ModelRequest, short_id
 from agents.sanitize import sanitize
+from agents.text.tokens import estimate_tokens
 
 LONGEST_CALL_ID = 64  # characters
 # Why a reply is incomplete, in words that all APIs' replies are told in.
@@ -217,7 +218,7 @@ class ResponseDraft:
         tokens_in = token_count(self.usage.get("input_tokens"))
         tokens_out = token_count(self.usage.get("output_tokens"))
         if estimated := not (tokens_in or tokens_out):
-            tokens_in, tokens_out = asked_tokens(), estimated_tokens("x" * self.length)
+            tokens_in, tokens_out = asked_tokens(), estimate_tokens("x" * self.length)
         details = as_dict(self.usage.get("input_tokens_details"))
         calls = [
             call_of(

@@ -9,12 +9,11 @@ from hashlib import sha256
 from agents.llm.images import IMAGE_TOKENS, count_images, without_images
 from agents.llm.lessons import NOTHING_LEARNT, Lessons
 from agents.telemetry.redaction import redacted_url
+from agents.text.tokens import estimate_tokens
 
 # A message as the chat-completions API has it. An assistant's may have `wanted_back` besides: what
 # came with it, and from which provider and model, for the adapter to give back.
 ChatMessage = dict[str, object]
-
-CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,7 @@ class ModelRequest:
     def estimated_tokens(self) -> int:
         texts = without_images(self.messages)
         written = json.dumps([texts, self.tools], ensure_ascii=False, default=str)
-        return estimated_tokens(written) + IMAGE_TOKENS * count_images(self.messages)
-
-
-def estimated_tokens(text: str) -> int:
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
+        return estimate_tokens(written) + IMAGE_TOKENS * count_images(self.messages)
 
 
 def short_id(call_id: str) -> str:

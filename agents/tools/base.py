@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from agents.config.schema import PLAN
 from agents.errors import Refused
+from agents.text.tokens import estimate_tokens
 from agents.tools.images import Image
 from agents.tools.parameters import plain_object
 
@@ -94,8 +95,8 @@ class Tool:
 
     @cached_property
     def tokens(self) -> int:
-        """What a request says of it, estimated at four characters each."""
-        return len(json.dumps(self.as_function())) // 4
+        """What a request says of it, estimated."""
+        return estimate_tokens(json.dumps(self.as_function(), ensure_ascii=False))
 
     def as_function(self, description: str | None = None) -> dict[str, object]:
         """The tool in the form of the chat-completions API."""

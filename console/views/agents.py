@@ -31,8 +31,8 @@ from agents.errors import Conflict, Invalid, NotFound, Refused, Stale
 from agents.leaving import delete_agent
 from agents.llm.catalog import is_fresh, model_problem, window_for
 from agents.llm.providers import provider_names
-from agents.llm.request import CHARACTERS_PER_TOKEN
 from agents.normalization import slug
+from agents.text.tokens import estimate_tokens
 from agents.tools.base import BETWEEN
 from agents.tools.integrations.actions import source_named
 from console.agent_form import fields_of, in_form, save_field
@@ -305,7 +305,7 @@ def card_context(agent: AgentRecord) -> dict[str, object]:
         "model_problem": model_problem(agent.file.provider, agent.file.model),
         "window": window_for(agent.file.settings()),
         "form": fields_of(agent),
-        "tokens": len(agent.file.instructions) // CHARACTERS_PER_TOKEN,
+        "tokens": estimate_tokens(agent.file.instructions),
     }
 
 
