@@ -7,6 +7,8 @@ Times that a moved folder brings along prove nothing. Where both may be it is un
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,6 +19,8 @@ from agents.changes.store import Oid
 from agents.models.recording import Identity
 
 TICK = 10_000_000  # by how much a file's time may lie behind ours, nanoseconds
+# How long it may stand still, nanoseconds: Linux takes it from CLOCK_REALTIME_COARSE.
+FILE_CLOCK = int(time.clock_getres(5) * 1e9) if sys.platform == "linux" else 0
 
 Window = tuple[int, int]  # from and until, nanoseconds since 1970
 
@@ -67,7 +71,8 @@ class Evidence:
 
     `edits` are those of people and other turns, in their order; `folders` the inodes of before,
     empty where these are not known. `taken` are folders of before from which somebody took
-    something while the turn wrote nothing, with their ctimes then.
+    something while the turn wrote nothing, with their ctimes then; `touched` those in which its
+    calls changed what is there, None where these do not say.
     """
 
     began: int
@@ -76,6 +81,7 @@ class Evidence:
     edits: Sequence[Edits] = ()
     folders: Mapping[bytes, int] = field(default_factory=dict)
     taken: Sequence[tuple[bytes, int]] = ()
+    touched: frozenset[bytes] | None = None
 
     def origin(self, path: bytes, there: Identity | None, now: Snapshot) -> Origin:
         """Of a change at a path, where this file stands now, or none."""
@@ -88,6 +94,8 @@ class Evidence:
         if left in (there, now.index.get(path, (None, None))[1]):
             return Origin.OUTSIDE
         if there is None:
+            if self.is_untouched(path):
+                return Origin.OUTSIDE
             whose = self.origin_at(self.gone_at(path, now))
             is_unsure = left == Origin.UNSURE or self.is_taken(path)
             return Origin.UNSURE if is_unsure and whose == Origin.OWN else whose
@@ -107,6 +115,10 @@ class Evidence:
         """Whether others wrote what a file holds, by its mtime, of which we changed the rest."""
         return written > self.began and not self.own.has(written)
 
+    def is_untouched(self, path: bytes) -> bool:
+        """Whether it is known that no call added or removed anything on the way to it."""
+        return self.touched is not None and self.touched.isdisjoint(above(path))
+
     def is_taken(self, path: bytes) -> bool:
         """Whether others may have taken it away, but for what they are known to have done."""
         folders = {*above(path)}
@@ -119,6 +131,10 @@ class Evidence:
 
     def origin_of_quiet(self, path: bytes, changed: int, now: Snapshot) -> Origin:
         """Of a file that was changed while the turn wrote nothing there, or came with a folder."""
+        # A mode, a time or a name that others changed does not say who wrote what it holds.
+        is_ours = is_within(now.written_at(path), self.own.anywhere)
+        if self.is_untouched(path) and not is_ours:
+            return Origin.OUTSIDE
         came = [each for each in above(path) if self.is_new(each, now)]
         moved = [each for each in came if self.was_moved(each, now)]
         is_older = changed < self.began - TICK
@@ -130,8 +146,6 @@ class Evidence:
             return Origin.OWN  # it was written by its name, in a folder that was moved since
         until = max((self.arrived_at(each, now) for each in came), default=changed)
         is_open = any(begin <= until and changed <= end for begin, end in self.own.anywhere)
-        # A mode, a time or a name that others changed does not say who wrote what it holds.
-        is_ours = is_within(now.written_at(path), self.own.anywhere)
         return Origin.UNSURE if is_open or is_ours or self.is_unchanged(changed) else Origin.OUTSIDE
 
     def is_unchanged(self, moment: int) -> bool:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from agents.changes.authorship import TICK, Edits, Evidence, Left, Origin, Writes
+from agents.changes.authorship import FILE_CLOCK, TICK, Edits, Evidence, Left, Origin, Writes
 from agents.changes.compare import read_changes
 from agents.changes.store import Store, StoreBroken
 from agents.conversation_tree import descendants
@@ -23,7 +24,8 @@ from agents.tools.base import FILE_WRITING_TOOLS, READING_TOOLS, ToolFailed
 from agents.tools.confinement import Workspace
 from agents.tools.paths import path_bytes, path_text
 
-MOST_FOLDERS = 5_000  # that are looked at before each call
+MOST_FOLDERS = 5_000  # that are looked at before and after each call
+MOST_TOUCHED = 1_000  # of them that one call names
 
 
 def evidence_of(recording: Recording) -> tuple[Evidence, list[Recording]]:
@@ -38,6 +40,7 @@ def evidence_of(recording: Recording) -> tuple[Evidence, list[Recording]]:
     others = meanwhile.exclude(pk__in=helpers)
     others_turns = list(others.values_list("pk", flat=True))
     evidence = Evidence(began, writes_of(own, root), edits=edits_in(recording.root, began))
+    evidence.touched = touched_by(own)
     evidence.taken = [(path_bytes(path), at) for path, at in recording.taken]
     evidence.others = writes_of([*others_turns, *checking_beside(recording)], root)
     inside = others.filter(began_at__gte=recording.began_at, ended_at__isnull=False)
@@ -49,7 +52,7 @@ def add_recorded(
 ) -> None:
     """What recordings know besides, as far as they are kept."""
     with suppress(StoreBroken):
-        folders = folders_of(store, recording)
+        folders = folders_of(recording)
         evidence.folders = {path: inode for path, (inode, _) in folders.items()}
         by_turns = [edits_by(store, each) for each in inside]
         evidence.edits = sorted((*evidence.edits, *by_turns), key=lambda each: each.ended)
@@ -72,6 +75,17 @@ def writes_of(turns: Iterable[int], root: Path) -> Writes:
     for checkpoint in rows.values_list("checkpoint", flat=True):
         writes.anywhere += [(begin, end or now) for begin, end in checkpoint["commands"]]
     return writes
+
+
+def touched_by(turns: Iterable[int]) -> frozenset[bytes] | None:
+    """The folders in which calls of these turns changed what is there; None where one does not
+    say, or commands of checks ran besides."""
+    turns = list(turns)
+    rows = list(calls_of(turns).values_list("folders", flat=True))
+    checked = Turn.objects.filter(pk__in=turns, checkpoint__has_key="commands")
+    if None in rows or checked.exists():
+        return None
+    return frozenset(path_bytes(path) for folders in rows for path in folders or ())
 
 
 def calls_of(turns: Iterable[int]) -> QuerySet[ToolCall]:
@@ -112,7 +126,7 @@ def edits_by(store: Store, recording: Recording) -> Edits:
             left = new.entry.oid if new else None
             files[path_bytes(path)] = left if each.is_own else Origin.UNSURE
     began, ended = nanoseconds(recording.began_at), nanoseconds(recording.ended_at)
-    folders = folders_of(store, recording)
+    folders = folders_of(recording)
     before = bytes.fromhex(recording.before)
 
     def had(path: bytes) -> bool:
@@ -121,11 +135,16 @@ def edits_by(store: Store, recording: Recording) -> Edits:
     return Edits(began, ended, files, folders, had, is_whole=not recording.stopped)
 
 
-def folders_of(store: Store, recording: Recording) -> dict[bytes, Identity]:
+def folders_of(recording: Recording) -> Mapping[bytes, Identity]:
     """The folders of before; none where they are not known. Raises StoreBroken."""
-    if not recording.folders:
-        return {}
-    rows = json.loads(store.read(bytes.fromhex(recording.folders)))
+    return read_folders(recording.root, recording.folders) if recording.folders else {}
+
+
+@lru_cache(maxsize=4)
+def read_folders(root: str, oid: str) -> Mapping[bytes, Identity]:
+    """Read before and after each call; what is stored under a digest never changes."""
+    with Store.of(Path(root)) as store:
+        rows = json.loads(store.read(bytes.fromhex(oid)))
     return {path_bytes(path): (inode, ctime) for path, inode, ctime in rows}
 
 
@@ -133,27 +152,47 @@ def nanoseconds(moment: datetime) -> int:
     return int(moment.timestamp() * 1_000_000) * 1_000
 
 
-def taken_from(store: Store, recording: Recording, own: Writes) -> list[tuple[str, int]]:
+def taken_from(recording: Recording, own: Writes) -> list[tuple[str, int]]:
     """Folders of before from which others took something while the turn wrote nothing, with their
     ctimes: the kernel notes the last change alone, so a call that follows may hide this one.
 
     Raises StoreBroken.
     """
-    root, began = Path(recording.root), nanoseconds(recording.began_at)
-    folders = folders_of(store, recording)
-    if len(folders) > MOST_FOLDERS:
-        return []
-    inodes, found = {inode for inode, _ in folders.values()}, []
-    for path, (inode, _) in folders.items():
-        with suppress(OSError):
-            folder = root / os.fsdecode(path)
-            status = folder.lstat()
-            at = status.st_ctime_ns
-            if status.st_ino != inode or at < began or own.has(at):
-                continue
-            with os.scandir(folder) as listing:
-                there = [each.stat(follow_symlinks=False) for each in listing]
+    began = nanoseconds(recording.began_at)
+    inodes = {inode for inode, _ in folders_of(recording).values()}
+    found = []
+    for path, at in folder_times(recording):
+        if at is None or at < began or own.has(at):
+            continue
+        with suppress(OSError), os.scandir(Path(recording.root) / os.fsdecode(path)) as listing:
+            there = [each.stat(follow_symlinks=False) for each in listing]
             came = [each.st_ctime_ns for each in there if each.st_ino not in inodes]
-            if all(abs(each - at) > TICK for each in came):
+            if not any(-FILE_CLOCK <= each - at <= TICK for each in came):
                 found.append((path_text(path), at))
     return found
+
+
+def folders_touched(recording: Recording, call: ToolCall) -> list[str] | None:
+    """Folders of before in which something may have come or gone since a call began: those that are
+    not at their place are among them. None where there are too many. Raises StoreBroken."""
+    folders = folders_of(recording)
+    if call.started_at is None or len(folders) > MOST_FOLDERS:
+        return None
+    began = nanoseconds(call.started_at) - TICK
+    times = folder_times(recording)
+    found = [path_text(path) for path, at in times if at is None or at >= began]
+    return found if len(found) <= MOST_TOUCHED else None
+
+
+def folder_times(recording: Recording) -> Iterator[tuple[bytes, int | None]]:
+    """The ctimes of folders of before, None for one that is not at its place; none of too many.
+
+    Raises StoreBroken.
+    """
+    folders = folders_of(recording)
+    for path, (inode, _) in folders.items() if len(folders) <= MOST_FOLDERS else ():
+        status = None
+        with suppress(OSError):
+            status = (Path(recording.root) / os.fsdecode(path)).lstat()
+        is_there = status is not None and status.st_ino == inode
+        yield path, status.st_ctime_ns if status and is_there else None

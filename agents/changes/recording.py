@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -23,7 +21,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from agents import events, persistence
-from agents.changes.authorship import Evidence, Writes
+from agents.changes.authorship import FILE_CLOCK, Evidence, Writes
 from agents.changes.compare import (
     Change,
     Sums,
@@ -32,15 +30,22 @@ from agents.changes.compare import (
     stored_changes,
     sums_of,
 )
-from agents.changes.evidence import add_recorded, evidence_of, taken_from, writes_of
+from agents.changes.evidence import (
+    add_recorded,
+    evidence_of,
+    folders_touched,
+    taken_from,
+    writes_of,
+)
 from agents.changes.scan import Skipped, Snapshot, record
 from agents.changes.store import Oid, Store, StoreBroken
 from agents.changes.undo import finish_undos, unfinished
 from agents.changes.unified import diff_text, patch_text
 from agents.db import in_db
 from agents.errors import Refused
-from agents.models import Recording, SkippedFile, Turn
+from agents.models import Recording, SkippedFile, ToolCall, Turn
 from agents.pools import RECORDINGS
+from agents.statements import store as store_fields
 from agents.tools import permissions
 from agents.tools.paths import path_bytes, path_text
 
@@ -52,8 +57,6 @@ turn_recorded = Signal()
 MOST_DIFF = 60_000  # characters of a diff for a model
 AGAIN = 5.0  # seconds until an undo that is still not over is looked at once more
 MOST_SKIPPED = 1_000  # files that are named as not recorded
-# How long a file's ctime may stand still, seconds: Linux takes it from CLOCK_REALTIME_COARSE.
-FILE_CLOCK = time.clock_getres(5) if sys.platform == "linux" else 0.0
 FAILURES = (OSError, Refused, StoreBroken)
 
 
@@ -95,8 +98,8 @@ async def before_call(turn: Turn) -> None:
 
 def taken_meanwhile(recording: Recording, own: Writes) -> list[tuple[str, int]]:
     """Nothing where that cannot be read."""
-    with suppress(*FAILURES), Store.of(Path(recording.root)) as store:
-        return taken_from(store, recording, own)
+    with suppress(*FAILURES):
+        return taken_from(recording, own)
     return []
 
 
@@ -106,9 +109,20 @@ def save_taken(turn: Turn, recording: Recording, taken: list[tuple[str, int]]) -
         recording.save(update_fields=["taken"])
 
 
-async def after_call() -> None:
-    """Let the clock of files move on: what others change from now on is later than the call."""
-    await asyncio.sleep(FILE_CLOCK)
+async def after_call(call: ToolCall) -> None:
+    """Note in which folders something came or went. The clock of files moves on meanwhile: what
+    others change from now on is later than the call."""
+    await asyncio.sleep(FILE_CLOCK / 1e9)
+    if recording := await in_db(open_recording, call.turn_id):
+        call.folders = await RECORDINGS.run(touched_by, recording, call)
+        await in_db(store_fields, call, "folders")
+
+
+def touched_by(recording: Recording, call: ToolCall) -> list[str] | None:
+    """None where that cannot be read."""
+    with suppress(*FAILURES):
+        return folders_touched(recording, call)
+    return None
 
 
 async def record_before(turn: Turn) -> None:

@@ -209,7 +209,7 @@ async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, Non
     text = truncated(result.text, RESULT_LIMIT)
     await in_db(partial(persistence.end_call, turn, call, state, text, result.images, **changes))
     if call.writes:
-        await recording.after_call()
+        await recording.after_call(call)
     yield ToolCallChanged(call.pk)
 
 

@@ -197,3 +197,12 @@ def test_of_a_recording_that_knows_no_folders_times_are_taken_as_they_are():
     assert known.origin(b"a", None, now) == "own"
     now = folders(("d/a", 3.5, 3.5))
     assert known.origin(b"d/a", now.identity(b"d/a"), now) == "outside"
+
+
+@pytest.mark.parametrize(
+    ("touched", "whose"), [(None, "unsure"), ([], "outside"), (["e"], "outside"), (["d"], "unsure")]
+)
+def test_what_is_gone_from_a_folder_that_no_call_changed_others_took(touched, whose):
+    known = evidence()
+    known.touched = None if touched is None else frozenset(each.encode() for each in touched)
+    assert known.origin(b"d/gone", None, folders(d=(2, 8.5))) == whose

@@ -477,6 +477,30 @@ class TestWhoseItIs:
             ("hers-too.md", "", "outside"),
         }
 
+    def test_what_a_person_takes_from_a_folder_that_no_call_changed_is_theirs(self, folder):
+        c = linked(folder)
+        for name in ("docs/hers.txt", "docs/moved/x.txt", "its/own.txt"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(f"{name}\n")
+
+        def model(request):
+            if request["messages"][-1]["role"] != "tool":
+                return call("shell", command="rm its/own.txt; sleep .02")
+            (folder / "docs/hers.txt").unlink()
+            (folder / "docs/moved").rename(folder / "elsewhere")
+            return say("ok")
+
+        scripted(model)
+        tell(c, "work")
+        recording = Recording.objects.get()
+        [made] = recording.turn.tool_calls.all()
+        assert made.folders == ["its"]
+        assert origins(recording) == {
+            "its/own.txt": "own",
+            "docs/hers.txt": "outside",
+            "elsewhere/x.txt": "outside",
+        }
+
     def test_what_went_before_any_command_ran_is_outside(self, folder):
         c = linked(folder)
         (folder / "gone.md").write_text("text\n")
