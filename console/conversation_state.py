@@ -183,8 +183,12 @@ class ConversationState:
         """What can be done about the plan; nothing while another one is being written."""
         if self.plan is None or (self.asked is not None and self.planning):
             return PlanButtons()
-        replanning = any(turn.checkpoint.get("replan") for turn in self.open_turns)
-        return plan_buttons(self.plan, self.conversation.pk, replanning=replanning)
+        return plan_buttons(self.plan, self.conversation.pk, replanning=self.is_replanning)
+
+    @property
+    def is_replanning(self) -> bool:
+        """Whether a turn is at work on other subtasks: then nothing waits for the person."""
+        return any(turn.checkpoint.get("replan") for turn in self.open_turns)
 
     @cached_property
     def asking_tools(self) -> frozenset[str]:
@@ -306,7 +310,8 @@ class ConversationState:
     def waiting_for_you(self) -> int:
         """How many things wait for the person."""
         plan = self.plan
-        by_plan = bool(plan and plan["attention"] not in (None, "none", "") and not self.asked)
+        is_up_to_it = bool(self.asked) or self.is_replanning
+        by_plan = bool(plan and plan["attention"] != "none" and not is_up_to_it)
         calls = len(plan["approvals"]) if plan else 0
         in_chat = len(self.asked_in_chat.calls) + bool(self.asked_in_chat.questions)
         return in_chat + max(by_plan, calls) + self.is_unanswered

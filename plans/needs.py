@@ -36,7 +36,7 @@ from django.db.models.functions import Cast, Coalesce, Concat
 from agents.models import Event, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import one_of_open, prepared
 from plans.models import OPEN, ActivePlan, Attempt, CheckResult, Plan, Run, State, Subtask
-from plans.status import failed_subtasks
+from plans.status import failed_subtasks, statuses_of
 
 MOST = 500  # of each kind that are looked at
 
@@ -73,14 +73,30 @@ class Need:
     asking: int = 0
 
 
+# What of a plan's status is a need; approvals and questions are needs of their calls.
+KINDS = {
+    "failed": NeedKind.FAILED,
+    "regressed": NeedKind.REGRESSED,
+    "budget": NeedKind.BUDGET,
+    "check": NeedKind.CHECK,
+    "halted": NeedKind.HALTED,
+    "confirm": NeedKind.START,
+    "document": NeedKind.START,
+}
+
+
 def needs_of(owner: int) -> list[Need]:
-    """Failed plans first, then what waits, the oldest first; four queries."""
-    calls = [AskingCall(*row) for row in asking_calls.rows(owner=owner)]
-    plans = [RestingPlan(*row) for row in resting_plans.rows(owner=owner)]
-    busy = {call.place for call in calls if call.is_of_run}
-    needs = [call.need for call in calls]
-    needs += [need for plan in plans if (need := need_of_plan(plan, plan.conversation in busy))]
-    needs += [need_of_regressed(*row) for row in regressed_plans.rows(owner=owner)]
+    """Failed plans first, then what waits, the oldest first; six queries, and two more where agents
+    ask in a run. Of a plan one need, the most pressing."""
+    resting = {row[0]: RestingPlan(*row) for row in resting_plans.rows(owner=owner)}
+    untrue = {row[0]: row for row in regressed_plans.rows(owner=owner)}
+    needs = [AskingCall(*row).need for row in asking_calls.rows(owner=owner)]
+    for plan, status in statuses_of({**resting, **untrue}).items():
+        kind = KINDS.get(status.name)
+        if kind == NeedKind.REGRESSED and plan in untrue:
+            needs.append(need_of_regressed(*untrue[plan]))
+        elif kind and kind != NeedKind.REGRESSED and plan in resting:
+            needs.append(resting[plan].need(kind))
     needs += [need_of_request(*row) for row in unanswered_requests.rows(owner=owner)]
     return sorted(needs, key=lambda need: (need.kind != NeedKind.FAILED, need.since, need.key))
 
@@ -114,17 +130,12 @@ class AskingCall(NamedTuple):
     tool: str
     asked_at: datetime | None
     queued_at: datetime
-    lane: str
     conversation: int
     root: int | None
 
     @property
     def place(self) -> int:
         return self.root or self.conversation
-
-    @property
-    def is_of_run(self) -> bool:
-        return self.lane == Lane.RUN or self.root is not None
 
     @property
     def need(self) -> Need:
@@ -145,7 +156,7 @@ def asking_calls(owner: int) -> QuerySet[ToolCall, Any]:
         state=ToolCall.State.ASKED,
         decision="",
     )
-    facts = ("pk", "tool", "asked_at", "turn__queued_at", "turn__lane")
+    facts = ("pk", "tool", "asked_at", "turn__queued_at")
     places = ("turn__conversation", "turn__conversation__root")
     return rows.order_by().values_list(*facts, *places)[:MOST]
 
@@ -155,32 +166,17 @@ class RestingPlan(NamedTuple):
 
     pk: int
     version: int
-    approved_version: int | None
-    run: str
     conversation: int
     updated_at: datetime
-    pause_reason: str
-    has_failed: bool
     last_attempt: int | None
     rests_for: int | None  # what a check came to, or the event of the pause at a limit
 
-
-def need_of_plan(plan: RestingPlan, has_calls: bool) -> Need | None:
-    """What it waits for, the most pressing first; a call that asks is a thing of its own."""
-    if plan.has_failed and plan.approved_version == plan.version:
-        key, kind = f"failed-{plan.pk}-{plan.last_attempt}", NeedKind.FAILED
-    elif plan.run != Run.IDLE and has_calls:
-        return None
-    elif plan.run == Run.PAUSED and plan.approved_version == plan.version:
-        is_check = plan.pause_reason == Plan.PauseReason.CHECK
-        kind = NeedKind.CHECK if is_check else NeedKind.BUDGET
-        key = f"{kind}-{plan.pk}-{plan.rests_for or 0}"
-    elif plan.run == Run.IDLE and plan.approved_version == plan.version:
-        key, kind = f"halted-{plan.pk}-{plan.last_attempt or 0}", NeedKind.HALTED
-    else:
-        key, kind = f"start-{plan.pk}-{plan.version}", NeedKind.START
-    since, where = plan.updated_at, plan.conversation
-    return Need(key, kind, where, since, plan=plan.pk, version=plan.version)
+    def need(self, kind: NeedKind) -> Need:
+        occasions = {NeedKind.START: self.version, NeedKind.FAILED: self.last_attempt}
+        occasions |= {NeedKind.HALTED: self.last_attempt or 0}
+        key = f"{kind}-{self.pk}-{occasions.get(kind, self.rests_for or 0)}"
+        since, where = self.updated_at, self.conversation
+        return Need(key, kind, where, since, plan=self.pk, version=self.version)
 
 
 @prepared
@@ -215,14 +211,9 @@ def resting_plans(owner: int) -> QuerySet[Plan, Any]:
         When(pause_reason=Plan.PauseReason.BUDGET, then=newest(pauses_at_a_limit(), "seq")),
         output_field=BigIntegerField(),
     )
-    return (
-        own.annotate(has_failed=Case(When(failed, then=True), default=False))
-        .filter(unconfirmed | over | (halted & ~Exists(replanning)) | Q(has_failed=True))
-        .values_list(
-            *("pk", "version", "approved_version", "run", "conversation_id", "updated_at"),
-            *("pause_reason", "has_failed", Subquery(last[:1]), rests_for),
-        )[:MOST]
-    )
+    rows = own.filter(unconfirmed | over | (halted & ~Exists(replanning)) | failed)
+    facts = ("pk", "version", "conversation_id", "updated_at")
+    return rows.values_list(*facts, Subquery(last[:1]), rests_for)[:MOST]
 
 
 def newest(rows: QuerySet[Any], name: str) -> Subquery:

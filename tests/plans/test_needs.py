@@ -207,12 +207,12 @@ def test_what_waits_for_somebody_else_does_not_exist():
     assert kinds("bob") == []
 
 
-def test_looking_takes_four_queries(django_assert_num_queries):
+def test_looking_takes_six_queries(django_assert_num_queries):
     proposed_plan("One")
     plain()
     alice = person("alice").pk
     needs_of(alice)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(6):
         needs_of(alice)
 
 

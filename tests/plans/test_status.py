@@ -5,9 +5,12 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
+from django.db.models import F
 
+from agents.models import ToolCall
 from plans import search
 from plans.models import ActivePlan, Plan
+from plans.needs import KINDS, needs_of
 from plans.status import STATUSES, status_of_document, statuses_of
 from tests.inner import grouped, local_owner, snapshot
 from tests.markup import flat
@@ -48,6 +51,21 @@ def test_filters_and_counts_go_by_it(plans):
     order = list(search.Group)
     places = [order.index(statuses_of([pk])[pk].group) for pk in by_state]
     assert places == sorted(places)
+
+
+def test_needs_you_lists_a_plan_once_for_what_its_status_says(plans):
+    found = statuses_of(each.pk for each in plans)
+    listed = {each.plan: each.kind for each in needs_of(person("alice").pk) if each.plan}
+    in_view = Plan.objects.filter(conversation__parent_call=None, conversation__archived_at=None)
+    in_view = in_view.exclude(card__hidden=True).exclude(
+        conversation__active_plan__plan=F("pk"), conversation__active_plan__asked_goal="another"
+    )
+    for plan in in_view:
+        assert listed.get(plan.pk) == KINDS.get(found[plan.pk].name), (plan.pk, found[plan.pk])
+    assert set(listed) <= {each.pk for each in plans}
+    calls = ToolCall.objects.filter(state="asked", turn__conversation__deleted_at=None)
+    asked = {each.call for each in needs_of(person("alice").pk) if each.call}
+    assert asked == set(calls.values_list("pk", flat=True))
 
 
 def test_every_name_has_a_word_a_mark_and_a_group():
