@@ -43,7 +43,7 @@ from plans.queries import (
     question_call,
 )
 from plans.queries import requested_by as asking_message
-from plans.snapshot import document, open_turns_of
+from plans.snapshot import document, open_turns_of, row_of
 from plans.status import Asking
 from plans.subplans import subplan_summary
 
@@ -237,8 +237,7 @@ class ConversationState:
     @cached_property
     def question(self) -> int:
         """The call that asks the person; 0 while the plan has no question."""
-        has_one = self.plan is not None and self.plan["question"]
-        return question_call(Plan.objects.get(pk=self.plan["id"])) if self.plan and has_one else 0
+        return question_call(row_of(self.plan)) if self.plan and self.plan["question"] else 0
 
     @cached_property
     def had_plans(self) -> bool:
@@ -282,7 +281,7 @@ class ConversationState:
     def used_up(self) -> list[ExceededLimit]:
         """The limits that halted the run."""
         halted = self.plan is not None and self.plan["attention"] == "budget"
-        return used_up(Plan.objects.get(pk=self.plan["id"])) if self.plan and halted else []
+        return used_up(row_of(self.plan)) if self.plan and halted else []
 
     @property
     def activity(self) -> str:

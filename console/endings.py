@@ -20,8 +20,8 @@ from console.changes.changed_files import standing_files
 from console.status_labels import Snapshot, stopped_by
 from plans.actions.endings import STOPPED
 from plans.changes.scope import Scope
-from plans.models import Plan
 from plans.progress import checked_words
+from plans.snapshot import row_of
 from plans.status import STATUSES, status_of_document, weakest_mark
 
 WRITES = ("write_file", "edit_file")
@@ -193,7 +193,7 @@ def untrue_since(row: Snapshot) -> str:
 def files_of(plan: Snapshot, conversation: int) -> ClosingFiles:
     """What its attempts changed and no undo has taken back, as "View changes" beside it has it.
     Where that is not known, or not kept any more, what calls have written can still be read."""
-    scope = Scope(Plan.objects.get(pk=plan["id"]))
+    scope = Scope(row_of(plan))
     if not scope.changes.is_known and not scope.taken_back.at:
         return files_written(plan["id"], conversation)
     files = islice(standing_files(scope), MOST_FILES)

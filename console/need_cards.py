@@ -18,7 +18,7 @@ from console.language import agent_name
 from console.status_labels import Snapshot
 from plans.models import Plan, State
 from plans.needs import Need, NeedKind, last_words
-from plans.snapshot import snapshot
+from plans.snapshot import row_of, snapshot
 from plans.status import WAITS_FOR_ANSWER
 
 MOST_CARDS = 30  # drawn at once; the others come as these are answered
@@ -182,7 +182,7 @@ class NeedCard:
 
     @property
     def used_up(self) -> list[ExceededLimit]:
-        return used_up(Plan.objects.get(pk=self.need.plan))
+        return used_up(row_of(self.plan)) if self.plan else []
 
     @cached_property
     def address(self) -> str:

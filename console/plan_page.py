@@ -36,6 +36,7 @@ WHY = {
     "logic": gettext_lazy("Failed"),
     "timeout": gettext_lazy("Took too long"),
     "interrupted": gettext_lazy("Stopped"),
+    "check": gettext_lazy("Refused by a check"),
 }
 
 

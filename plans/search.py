@@ -40,11 +40,6 @@ NEWEST = "-created"
 MOST_FOUND = 1000  # plans with the words that are looked for, the newest
 
 
-# Of a plan that was given up only what was done counts: it did not come to 3 of 3.
-GIVEN_UP = Q(plan__state=State.ABANDONED, state=State.ABANDONED)
-COUNTED = Q(state__in=[State.DONE, State.ABANDONED]) & ~GIVEN_UP
-
-
 @dataclass(frozen=True)
 class Query:
     """What is looked for. `sort` is a key of ORDERS, with - for descending.
@@ -149,7 +144,7 @@ def rows_of(plan_ids: Sequence[int]) -> list[PlanSummary]:
     statuses = statuses_of(plan_ids)
     plans = Plan.objects.filter(pk__in=plan_ids).annotate(
         agent=F("conversation__agent_id"),
-        settled=subtasks(COUNTED),
+        settled=subtasks(Q(state__in=SETTLED)),
         total=subtasks(Q()),
         checked=subtasks(Q(state=State.DONE, verified=True)),
         by_word=subtasks(Q(state=State.DONE, verified=None)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -129,6 +130,11 @@ def waits(plan: Plan, turns: list[Turn], looking: Turn | None) -> Document:
         "question": open_question(plan) if asks else "",
         "approvals": [approval(call) for call in asking.calls],
     }
+
+
+def row_of(plan: Mapping[str, Any]) -> Plan:
+    """Enough of a snapshot's row to ask the database about it; the plan may be gone by now."""
+    return Plan(pk=plan["id"], conversation_id=plan["conversation"], budget=plan["budget"])
 
 
 def row_document(plan: Plan) -> Document:

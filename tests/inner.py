@@ -275,6 +275,7 @@ from console.check_display import check_from, typed_fields
 from console.conversation_state import read_state as conversation_state_read_state
 from console.downloads import Pieces, file_response, pdf_response, zip_response
 from console.env import ProviderKey
+from console.exceeded_limits import used_up
 from console.fragments import changes as fragments_changes
 from console.fragments import drawer, earlier, streamed
 from console.fragments import read_state as fragments_read_state
@@ -315,6 +316,7 @@ from console.ops.logs import formatter
 from console.palette import SETTINGS as PALETTE_SETTINGS
 from console.palette import results
 from console.plan_buttons import plan_buttons
+from console.plan_page import attempt_words
 from console.plan_requests import ChatResult
 from console.plan_timeline import Timeline, page_of_lines, wanted_lines
 from console.preferences import in_templates, preferences, preferences_of, set_preferences
@@ -385,6 +387,7 @@ from plans.queries import (
 from plans.reviews import Material, question_text
 from plans.search import NEEDS_ME, Query, in_groups, search_plans
 from plans.snapshot import Document, conversation_snapshot, snapshot
+from plans.snapshot import row_of as plan_row_of
 from plans.status import statuses_of
 from plans.subplans import settle_planning, start_for_parent
 from plans.text_plans import plan_in_text

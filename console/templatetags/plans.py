@@ -164,6 +164,14 @@ def takes_edits(plan: Snapshot) -> bool:
 
 
 @register.filter
+def takes_retry(plan: Snapshot, row: Snapshot) -> bool:
+    """Whether what is not true any more may be done again: nothing runs or comes first."""
+    is_confirmed = plan["approved_version"] == plan["version"] and plan["run"] == "idle"
+    before = plan["subtasks"][: plan["subtasks"].index(row)]
+    return is_confirmed and all(each["state"] != "todo" for each in before)
+
+
+@register.filter
 def why_full(plan: Snapshot) -> str:
     """Why no subtask is added; empty where one may be."""
     return why_too_many(len(plan["subtasks"]) + 1)

@@ -236,9 +236,8 @@ def go_on(request: HttpRequest, conversation: Conversation, by: str, need: Need)
 
 
 def look(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:
-    plan, seen = plan_in_form(request, conversation), expected(request)
-    check = request.POST.get("check", "")
-    actions.look_at(plan, key_of(request, plan), by, seen.version if seen else 0, check)
+    plan, version = plan_shown(request, conversation, by)
+    actions.look_at(plan, key_of(request, plan), by, version, request.POST.get("check", ""))
 
 
 def check(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:

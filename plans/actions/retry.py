@@ -40,14 +40,14 @@ def demand_retriable(plan: Plan, key: str, version: int | None) -> Subtask:
         demand_confirmed(plan)
         if plan.is_live or plan.run == Run.PAUSED:
             raise Conflict(gettext("The plan is running: stop it first."), plan.version)
-        return subtask
-    demand_open(plan)
-    demand_confirmed(plan)
-    subtask = find_todo(plan, key)
-    next_ones = ready(plan)
-    if subtask not in next_ones:
+    else:
+        demand_open(plan)
+        demand_confirmed(plan)
+        subtask = find_todo(plan, key)
+    earlier = [each for each in ready(plan) if (each.position or 0) < (subtask.position or 0)]
+    if earlier:
         sentence = gettext("{key} comes later: the next one is {next}.")
-        raise Conflict(sentence.format(key=key, next=next_ones[0].key))
+        raise Conflict(sentence.format(key=key, next=earlier[0].key))
     return subtask
 
 

@@ -5,13 +5,15 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from agents.errors import Conflict
 from agents.models import Conversation, ToolCall
 from plans import actions
 from plans.models import Plan
+from plans.schemas import PlanDraft
 from tests.builders import approved_plan, proposed_plan
 from tests.console.test_pending_approvals import by_a_helper, plain
 from tests.fake_model import call, say
-from tests.inner import needs_of
+from tests.inner import needs_of, plan_row_of, snapshot, used_up
 from tests.markup import flat
 from tests.plans.test_needs import failing
 from tests.plans.test_subplans import END, PLANNED, done, story
@@ -302,3 +304,54 @@ def test_what_has_waited_for_less_than_a_minute_waits_since_just_now(alice):
     assert "1, just now" in page(alice)
     Plan.objects.update(updated_at=timezone.now() - timedelta(minutes=5))
     assert "1, oldest for 5 min" in page(alice)
+
+
+def untrue(*names, done=1):
+    """A plan whose subtasks are done up to the last of `done`, which is not true any more."""
+    c = approved_plan(*names)
+    rows = list(plan_of(c).subtasks.order_by("position"))
+    for row in rows[:done]:
+        type(row).objects.filter(pk=row.pk).update(state="done", verified=True)
+    type(rows[0]).objects.filter(pk=rows[done - 1].pk).update(
+        verified=False, untrue_since=timezone.now()
+    )
+    Plan.objects.filter(pk=plan_of(c).pk).update(state="in_progress")
+    return c
+
+
+def test_a_plan_beside_the_one_in_the_drawer_is_looked_at_from_its_card(alice):
+    c = untrue("One", "Two")
+    first = plan_of(c)
+    second = actions.create_plan(c, PlanDraft(title="Beside", subtasks=["Look"]), "alice")
+    [need] = [each for each in needs_of(person().pk) if each.plan == first.pk]
+    answer = press(alice, need, "look", subtask="s1")
+    assert answer.status_code == 200, answer.content.decode()
+    assert first.subtasks.get(key="s1").looked_by == "alice"
+    assert plan_of(c).pk == first.pk != second.pk
+
+
+def test_what_is_untrue_is_not_done_again_before_what_comes_first(alice):
+    c = untrue("One", "Two", "Three", done=2)
+    plan = plan_of(c)
+    plan.subtasks.filter(key="s1").update(state="todo", verified=None)
+    with pytest.raises(Conflict, match=r"s2 comes later: the next one is s1\."):
+        actions.retry_subtask(plan, "s2", "alice")
+    shown = page(alice)
+    assert "No longer true" in shown and "Retry subtask" not in shown
+    drawer = flat(alice.get(f"/c/{c.pk}/").content.decode())
+    assert "Retry subtask 2" not in drawer and "regressed-s2" in drawer
+    plan.subtasks.filter(key="s1").update(state="done", verified=True)
+    assert "Retry subtask 2" in page(alice)
+    actions.retry_subtask(plan, "s2", "alice")
+    assert plan.subtasks.get(key="s2").state == "todo"
+
+
+def test_a_plan_that_is_deleted_while_its_card_is_drawn_is_no_error(alice):
+    c = approved_plan("One")
+    plan = plan_of(c)
+    Plan.objects.filter(pk=plan.pk).update(
+        run="paused", pause_reason="budget", state="in_progress", budget={"max_tokens": 1}
+    )
+    shown = snapshot(plan)
+    plan.delete()
+    assert used_up(plan_row_of(shown)) == []

@@ -206,7 +206,7 @@ def test_the_list_says_how_far_each_plan_is_and_which_is_active(cli):
     lines = [" ".join(line.split()) for line in cli("plan", "list").out.splitlines()]
     assert lines == [
         f"{new.pk} Waiting for you to start it 1/3 * New",
-        f"{old.pk} Cancelled 0/2 Old",
+        f"{old.pk} Cancelled 2/2 Old",
     ]
     told = {plan["id"]: plan["active"] for plan in json.loads(cli("plan", "list", "--json").out)}
     assert told == {new.pk: True, old.pk: False}

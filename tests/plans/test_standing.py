@@ -244,13 +244,15 @@ def test_what_a_helper_asks_reads_the_same_in_every_place(owner, asks, word):
     assert says_the_same(plan_of(c), owner) == word
 
 
-def test_a_plan_that_was_given_up_has_settled_only_what_was_done(owner):
+def test_a_plan_that_was_given_up_has_settled_what_was_done_and_what_was_left_out(owner):
     c = proposed_plan("Read", "Write", "Check")
     scripted(call("finish_subtask", outcome="done"), call("fail_subtask", error="no"), say("?"))
     tell(c, "go")
     actions.cancel_plan(plan_of(c), "alice", reason="superseded")
     [row] = search.rows_of([plan_of(c).pk])
-    assert (row.settled, row.total) == (1, 3)
+    assert (row.settled, row.total) == (3, 3)
+    progress = snapshot(plan_of(c))["progress"]
+    assert (progress["done"], progress["abandoned"], progress["total"]) == (1, 2, 3)
     assert not ToolCall.objects.filter(state="asked").exists()
 
 

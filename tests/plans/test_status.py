@@ -7,12 +7,12 @@ import pytest
 from django.core.management import call_command
 from django.db.models import F
 
-from agents.models import ToolCall
+from agents.models import ToolCall, Turn, TurnState
 from plans import search
-from plans.models import ActivePlan, Plan
+from plans.models import ActivePlan, Attempt, Plan
 from plans.needs import KINDS, needs_of
 from plans.status import STATUSES, status_of_document, statuses_of
-from tests.inner import grouped, local_owner, snapshot
+from tests.inner import attempt_words, grouped, local_owner, snapshot
 from tests.markup import flat
 from tests.plans.random_plans import RandomPlans
 from tests.world import person, signed_in
@@ -102,3 +102,11 @@ def plan_text(plan):
     out = StringIO()
     call_command("plan", "export", str(plan.pk), stdout=out)
     return out.getvalue()
+
+
+def test_every_class_of_failure_has_words_of_its_own():
+    ended = Turn(state=TurnState.DONE)
+    words = [
+        attempt_words(Attempt(failure_class=each, turn=ended)) for each in Attempt.FailureClass
+    ]
+    assert len(words) == len(set(words)) and "Done" not in words
