@@ -87,9 +87,10 @@ def test_what_others_may_have_taken_before_the_turn_wrote_there_is_unsure(known,
     now = folders(d=(2, 9.5))
     by_others = [edits(began, {b"another": None}, d=found) for began, found in known]
     theirs = evidence(anywhere=[SHELL, (9, 10)], edits=by_others)
-    theirs.taken = [(b"d", int(8.5 * SECOND))]
+    theirs.taken = [(b"d/gone", int(8.5 * SECOND)), (b"d/deep", int(8.5 * SECOND))]
     assert theirs.origin(b"d/gone", None, now) == whose
     assert theirs.origin(b"d/deep/gone", None, now) == whose
+    assert theirs.origin(b"d/another_one", None, now) == "own"
     assert theirs.origin(b"e/gone", None, folders(e=(3, 9.5))) == "own"
 
 
