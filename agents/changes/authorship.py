@@ -121,8 +121,9 @@ class Evidence:
         return Origin.UNSURE if left == Origin.UNSURE else self.origin_of_quiet(path, changed, now)
 
     def is_metadata(self, written: int) -> bool:
-        """Whether others wrote what a file holds, by its mtime, of which we changed the rest."""
-        return written > self.began and not self.own.has(written)
+        """Whether others wrote what a file holds, by its mtime, of which we changed the rest. One
+        of a whole second was set, by tar for instance, and says nothing."""
+        return written > self.began and written % 1_000_000_000 > 0 and not self.own.has(written)
 
     def is_by_others(self, path: bytes, since: int = 0) -> bool:
         """Whether looks after each call tell that it was others who took it away, or brought it."""

@@ -95,7 +95,7 @@ def test_what_others_may_have_taken_before_the_turn_wrote_there_is_unsure(known,
 
 
 def test_what_a_person_wrote_is_not_the_turns_by_a_mode_that_it_set():
-    for mtime, whose in ((8.5, "unsure"), (1.5, "own"), (-9, "own")):
+    for mtime, whose in ((8.5, "unsure"), (8, "own"), (1.5, "own"), (-9, "own")):
         now = folders(("a", 9.5, mtime))
         theirs = evidence(anywhere=[SHELL, (9, 10)])
         assert theirs.origin(b"a", now.identity(b"a"), now) == whose
