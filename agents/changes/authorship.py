@@ -116,7 +116,7 @@ class Evidence:
         if is_within(changed, self.own.anywhere):
             is_theirs = is_within(changed, self.others.anywhere)
             is_unsure = is_theirs or self.is_metadata(now.written_at(path))
-            is_unsure = is_unsure or self.is_taken(path, changed)
+            is_unsure = is_unsure or self.is_taken(path, self.came_at(path, changed, now))
             return Origin.UNSURE if is_unsure else Origin.OWN
         return Origin.UNSURE if left == Origin.UNSURE else self.origin_of_quiet(path, changed, now)
 
@@ -126,7 +126,7 @@ class Evidence:
         return written > self.began and written % 1_000_000_000 > 0 and not self.own.has(written)
 
     def is_by_others(self, path: bytes, since: int = 0) -> bool:
-        """Whether looks after each call tell that it was others who took it away, or brought it."""
+        """Whether looks after each call tell that others took it away, or brought it since then."""
         if self.touched is None:
             return False
         return self.touched.isdisjoint(above(path)) or self.is_taken(path, since)
@@ -147,7 +147,7 @@ class Evidence:
         """Of a file that was changed while the turn wrote nothing there, or came with a folder."""
         # A mode, a time or a name that others changed does not say who wrote what it holds.
         is_ours = is_within(now.written_at(path), self.own.anywhere)
-        if self.is_by_others(path, changed) and not is_ours:
+        if self.is_by_others(path, self.came_at(path, changed, now)) and not is_ours:
             return Origin.OUTSIDE
         came = [each for each in above(path) if self.is_new(each, now)]
         moved = [each for each in came if self.was_moved(each, now)]
@@ -156,7 +156,8 @@ class Evidence:
             arrived = self.arrived_at((moved or came or [path])[0], now)
             is_later = changed > max(arrived, self.began) + TICK and not self.is_unchanged(changed)
             whose = Origin.OUTSIDE if is_later else self.origin_at(arrived)
-            return Origin.UNSURE if whose == Origin.OWN and self.is_taken(path) else whose
+            is_taken = self.is_taken(path, self.came_at(path, changed, now))
+            return Origin.UNSURE if whose == Origin.OWN and is_taken else whose
         if came and is_within_any(changed, self.own.files):
             return Origin.OWN  # it was written by its name, in a folder that was moved since
         until = max((self.arrived_at(each, now) for each in came), default=changed)
@@ -208,6 +209,12 @@ class Evidence:
         above_now, _, name = folder.rpartition(b"/")
         is_along = self.folders.get(above_before) == now.folders.get(above_now, (0, 0))[0]
         return not (is_along and name == name_before)
+
+    def came_at(self, path: bytes, changed: int, now: Snapshot) -> int:
+        """When it was changed, or came with a folder, whichever is later."""
+        came = (each for each in above(path) if self.is_new(each, now))
+        moved = next((each for each in came if self.was_moved(each, now)), None)
+        return changed if moved is None else max(changed, now.folders[moved][1])
 
     def gone_at(self, path: bytes, now: Snapshot) -> int:
         """The moment before which a file went: its folder was changed then last, or moved."""
