@@ -50,19 +50,27 @@ class Edits:
     """What others are known to have done between two moments, nanoseconds.
 
     `files` are what they left at each path: a file or object, None for nothing, or that it is
-    unsure. `folders` are those that they found, and `had` says whether a file was there then.
-    `is_whole` where they changed nothing else.
+    unsure. `folders` are those that they found, of which they changed what is in these, or any of
+    them without; `had` says whether a file was there then. `is_whole` where they changed nothing
+    else.
     """
 
     began: int
     ended: int
     files: Mapping[bytes, Left]
     folders: Mapping[bytes, Identity]
+    changed: frozenset[bytes] | None = None
     had: Callable[[bytes], bool] = lambda path: True
     is_whole: bool = False
 
     def inode(self, folder: bytes) -> int:
         return self.folders.get(folder, (0, 0))[0]
+
+    def has_set(self, folder: bytes, inode: int, moment: int) -> bool:
+        """Whether a folder has this ctime by them."""
+        is_changed = self.changed is None or folder in self.changed
+        is_then = self.began - TICK <= moment <= self.ended
+        return is_changed and is_then and self.inode(folder) == inode
 
 
 @dataclass
@@ -70,9 +78,9 @@ class Evidence:
     """What is known of who wrote in a folder since it was recorded at `began`, nanoseconds.
 
     `edits` are those of people and other turns, in their order; `folders` the inodes of before,
-    empty where these are not known. `taken` are folders of before from which somebody took
-    something while the turn wrote nothing, with their ctimes then; `touched` those in which its
-    calls changed what is there, None where these do not say.
+    empty where these are not known. `taken` are files and folders that others removed or brought
+    while the turn wrote nothing, with the ctimes of where they were; `touched` are folders in which
+    its calls changed what is there, None where these do not say.
     """
 
     began: int
@@ -94,7 +102,7 @@ class Evidence:
         if left in (there, now.index.get(path, (None, None))[1]):
             return Origin.OUTSIDE
         if there is None:
-            if self.is_untouched(path):
+            if self.is_by_others(path):
                 return Origin.OUTSIDE
             whose = self.origin_at(self.gone_at(path, now))
             is_unsure = left == Origin.UNSURE or self.is_taken(path)
@@ -108,32 +116,38 @@ class Evidence:
         if is_within(changed, self.own.anywhere):
             is_theirs = is_within(changed, self.others.anywhere)
             is_unsure = is_theirs or self.is_metadata(now.written_at(path))
+            is_unsure = is_unsure or self.is_taken(path, self.came_at(path, changed, now))
             return Origin.UNSURE if is_unsure else Origin.OWN
         return Origin.UNSURE if left == Origin.UNSURE else self.origin_of_quiet(path, changed, now)
 
     def is_metadata(self, written: int) -> bool:
-        """Whether others wrote what a file holds, by its mtime, of which we changed the rest."""
-        return written > self.began and not self.own.has(written)
+        """Whether others wrote what a file holds, by its mtime, of which we changed the rest. One
+        of a whole second was set, by tar for instance, and says nothing."""
+        return written > self.began and written % 1_000_000_000 > 0 and not self.own.has(written)
 
-    def is_untouched(self, path: bytes) -> bool:
-        """Whether it is known that no call added or removed anything on the way to it."""
-        return self.touched is not None and self.touched.isdisjoint(above(path))
+    def is_by_others(self, path: bytes, since: int = 0) -> bool:
+        """Whether looks after each call tell that others took it away, or brought it since then."""
+        if self.touched is None:
+            return False
+        return self.touched.isdisjoint(above(path)) or self.is_taken(path, since)
 
-    def is_taken(self, path: bytes) -> bool:
-        """Whether others may have taken it away, but for what they are known to have done."""
-        folders = {*above(path)}
+    def is_taken(self, path: bytes, since: int = 0) -> bool:
+        """Whether others took it away, or brought it, besides what is known of them."""
+        entries = {path, *above(path)}
         moments = (
             self.unexplained(folder, self.folders.get(folder, 0), at)
-            for folder, at in self.taken
-            if folder in folders
+            for entry, at in self.taken
+            if entry in entries
+            for folder in (entry.rpartition(b"/")[0],)
         )
-        return any(each >= self.began and not self.own.has(each) for each in moments)
+        begins = max(self.began, since)
+        return any(each >= begins and not self.own.has(each) for each in moments)
 
     def origin_of_quiet(self, path: bytes, changed: int, now: Snapshot) -> Origin:
         """Of a file that was changed while the turn wrote nothing there, or came with a folder."""
         # A mode, a time or a name that others changed does not say who wrote what it holds.
         is_ours = is_within(now.written_at(path), self.own.anywhere)
-        if self.is_untouched(path) and not is_ours:
+        if self.is_by_others(path, self.came_at(path, changed, now)) and not is_ours:
             return Origin.OUTSIDE
         came = [each for each in above(path) if self.is_new(each, now)]
         moved = [each for each in came if self.was_moved(each, now)]
@@ -141,7 +155,9 @@ class Evidence:
         if is_older or moved:
             arrived = self.arrived_at((moved or came or [path])[0], now)
             is_later = changed > max(arrived, self.began) + TICK and not self.is_unchanged(changed)
-            return Origin.OUTSIDE if is_later else self.origin_at(arrived)
+            whose = Origin.OUTSIDE if is_later else self.origin_at(arrived)
+            is_taken = self.is_taken(path, self.came_at(path, changed, now))
+            return Origin.UNSURE if whose == Origin.OWN and is_taken else whose
         if came and is_within_any(changed, self.own.files):
             return Origin.OWN  # it was written by its name, in a folder that was moved since
         until = max((self.arrived_at(each, now) for each in came), default=changed)
@@ -194,6 +210,12 @@ class Evidence:
         is_along = self.folders.get(above_before) == now.folders.get(above_now, (0, 0))[0]
         return not (is_along and name == name_before)
 
+    def came_at(self, path: bytes, changed: int, now: Snapshot) -> int:
+        """When it was changed, or came with a folder, whichever is later."""
+        came = (each for each in above(path) if self.is_new(each, now))
+        moved = next((each for each in came if self.was_moved(each, now)), None)
+        return changed if moved is None else max(changed, now.folders[moved][1])
+
     def gone_at(self, path: bytes, now: Snapshot) -> int:
         """The moment before which a file went: its folder was changed then last, or moved."""
         if not now.folders:  # all of it went
@@ -228,10 +250,8 @@ class Evidence:
     def unexplained(self, folder: bytes, inode: int, moment: int) -> int:
         """The time of a folder, or where others are known to have set it that of before."""
         for edits in reversed(self.edits):
-            _, before = edits.folders.get(folder, (0, 0))
-            is_theirs = edits.inode(folder) == inode and edits.began - TICK <= moment <= edits.ended
-            if is_theirs and not is_within(moment, self.own.anywhere):
-                moment = min(moment, before)
+            if edits.has_set(folder, inode, moment) and not is_within(moment, self.own.anywhere):
+                moment = min(moment, edits.folders[folder][1])
         return moment
 
 

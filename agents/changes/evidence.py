@@ -13,7 +13,7 @@ from pathlib import Path
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from agents.changes.authorship import FILE_CLOCK, TICK, Edits, Evidence, Left, Origin, Writes
+from agents.changes.authorship import TICK, Edits, Evidence, Left, Origin, Writes, above
 from agents.changes.compare import read_changes
 from agents.changes.store import Store, StoreBroken
 from agents.conversation_tree import descendants
@@ -105,15 +105,14 @@ def checking_beside(recording: Recording) -> QuerySet[Turn, int]:
 def edits_in(root: str, since: int) -> list[Edits]:
     """Those of people."""
     rows = PersonEdit.objects.filter(root=root, ended__gte=since).order_by("pk")
-    return [
-        Edits(
-            row.began,
-            row.ended,
-            {path_bytes(path): each and (each[0], each[1]) for path, each in row.files.items()},
-            {path_bytes(path): (each[0], each[1]) for path, each in row.folders.items()},
-        )
-        for row in rows
-    ]
+    return [edits_of(row) for row in rows]
+
+
+def edits_of(row: PersonEdit) -> Edits:
+    files = {path_bytes(path): each and (each[0], each[1]) for path, each in row.files.items()}
+    folders = {path_bytes(path): (each[0], each[1]) for path, each in row.folders.items()}
+    nearest = (next((each for each in above(path) if each in folders), b"") for path in files)
+    return Edits(row.began, row.ended, files, folders, frozenset(nearest))
 
 
 def edits_by(store: Store, recording: Recording) -> Edits:
@@ -132,7 +131,7 @@ def edits_by(store: Store, recording: Recording) -> Edits:
     def had(path: bytes) -> bool:
         return recording.stopped != "" or store.find(before, path) is not None
 
-    return Edits(began, ended, files, folders, had, is_whole=not recording.stopped)
+    return Edits(began, ended, files, folders, had=had, is_whole=not recording.stopped)
 
 
 def folders_of(recording: Recording) -> Mapping[bytes, Identity]:
@@ -152,36 +151,67 @@ def nanoseconds(moment: datetime) -> int:
     return int(moment.timestamp() * 1_000_000) * 1_000
 
 
-def taken_from(recording: Recording, own: Writes) -> list[tuple[str, int]]:
-    """Folders of before from which others took something while the turn wrote nothing, with their
-    ctimes: the kernel notes the last change alone, so a call that follows may hide this one.
+def known_so_far(recording: Recording) -> tuple[Evidence, set[bytes]]:
+    """Of a turn that is at work, and the entries that looks have found to differ from before."""
+    began, root = nanoseconds(recording.began_at), Path(recording.root)
+    own = writes_of([recording.pk], root)
+    seen = {path_bytes(path) for path, _ in recording.taken}
+    for folders in calls_of([recording.pk]).values_list("folders", flat=True):
+        for folder, names in (folders or {}).items():
+            seen |= {joined(path_bytes(folder), path_bytes(name)) for name in names}
+    return Evidence(began, own, edits=edits_in(recording.root, began)), seen
 
-    Raises StoreBroken.
-    """
-    began = nanoseconds(recording.began_at)
-    inodes = {inode for inode, _ in folders_of(recording).values()}
-    found = []
-    for path, at in folder_times(recording):
-        if at is None or at < began or own.has(at):
-            continue
-        with suppress(OSError), os.scandir(Path(recording.root) / os.fsdecode(path)) as listing:
-            there = [each.stat(follow_symlinks=False) for each in listing]
-            came = [each.st_ctime_ns for each in there if each.st_ino not in inodes]
-            if not any(-FILE_CLOCK <= each - at <= TICK for each in came):
-                found.append((path_text(path), at))
+
+def taken_from(
+    store: Store, recording: Recording, evidence: Evidence, seen: set[bytes]
+) -> list[tuple[str, int]]:
+    """Entries of folders of before that others removed or brought while the turn wrote nothing,
+    with the ctimes of these folders, but for what people are known to have done: the kernel notes
+    the last change alone, so a call that follows may hide this one. Raises StoreBroken."""
+    folders, found = folders_of(recording), []
+    for path, now in folder_times(recording):
+        at = evidence.unexplained(path, folders[path][0], now or 0)
+        if at >= evidence.began and not evidence.own.has(at):
+            entries = (joined(path, name) for name in differing(store, recording, path))
+            found += [(path_text(entry), at) for entry in entries if entry not in seen]
     return found
 
 
-def folders_touched(recording: Recording, call: ToolCall) -> list[str] | None:
-    """Folders of before in which something may have come or gone since a call began: those that are
-    not at their place are among them. None where there are too many. Raises StoreBroken."""
-    folders = folders_of(recording)
-    if call.started_at is None or len(folders) > MOST_FOLDERS:
+def folders_touched(
+    store: Store, recording: Recording, call: ToolCall
+) -> dict[str, list[str]] | None:
+    """Folders of before in which something may have come or gone since a call began, with what
+    differs there from before; those that are not at their place are among them. None where there
+    is too much. Raises StoreBroken."""
+    if call.started_at is None or len(folders_of(recording)) > MOST_FOLDERS:
         return None
     began = nanoseconds(call.started_at) - TICK
-    times = folder_times(recording)
-    found = [path_text(path) for path, at in times if at is None or at >= began]
-    return found if len(found) <= MOST_TOUCHED else None
+    found = {
+        path_text(path): [path_text(name) for name in differing(store, recording, path)]
+        for path, at in folder_times(recording)
+        if at is None or at >= began
+    }
+    return found if len(found) + sum(map(len, found.values())) <= MOST_TOUCHED else None
+
+
+def differing(store: Store, recording: Recording, folder: bytes) -> set[bytes]:
+    """The names that are in it no more, and those of folders that were not there before; nothing
+    of a folder that is gone itself. A file that came is known by its own ctime."""
+    tree = bytes.fromhex(recording.before)
+    if folder:
+        entry = store.find(tree, folder)
+        tree = entry.oid if entry and entry.is_folder else b""
+    before = {*store.tree(tree)} if tree else set()
+    try:
+        with os.scandir(os.fsencode(recording.root) + b"/" + folder) as listing:
+            now = {each.name: each.is_dir(follow_symlinks=False) for each in listing}
+    except OSError:
+        return set()
+    return (before - now.keys()) | {name for name, is_folder in now.items() if is_folder} - before
+
+
+def joined(folder: bytes, name: bytes) -> bytes:
+    return folder + b"/" + name if folder else name
 
 
 def folder_times(recording: Recording) -> Iterator[tuple[bytes, int | None]]:

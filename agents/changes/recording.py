@@ -21,7 +21,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from agents import events, persistence
-from agents.changes.authorship import FILE_CLOCK, Evidence, Writes
+from agents.changes.authorship import FILE_CLOCK, Evidence
 from agents.changes.compare import (
     Change,
     Sums,
@@ -34,8 +34,8 @@ from agents.changes.evidence import (
     add_recorded,
     evidence_of,
     folders_touched,
+    known_so_far,
     taken_from,
-    writes_of,
 )
 from agents.changes.scan import Skipped, Snapshot, record
 from agents.changes.store import Oid, Store, StoreBroken
@@ -91,15 +91,17 @@ async def before_call(turn: Turn) -> None:
     if not turn.checkpoint.get("recorded"):
         await record_before(turn)
     elif recording := await in_db(open_recording, turn.pk):
-        own = await in_db(writes_of, [turn.pk], Path(recording.root))
-        if taken := await RECORDINGS.run(taken_meanwhile, recording, own):
+        evidence, seen = await in_db(known_so_far, recording)
+        if taken := await RECORDINGS.run(taken_meanwhile, recording, evidence, seen):
             await in_db(save_taken, turn, recording, taken)
 
 
-def taken_meanwhile(recording: Recording, own: Writes) -> list[tuple[str, int]]:
+def taken_meanwhile(
+    recording: Recording, evidence: Evidence, seen: set[bytes]
+) -> list[tuple[str, int]]:
     """Nothing where that cannot be read."""
-    with suppress(*FAILURES):
-        return taken_from(recording, own)
+    with suppress(*FAILURES), Store.of(Path(recording.root)) as store:
+        return taken_from(store, recording, evidence, seen)
     return []
 
 
@@ -118,10 +120,10 @@ async def after_call(call: ToolCall) -> None:
         await in_db(store_fields, call, "folders")
 
 
-def touched_by(recording: Recording, call: ToolCall) -> list[str] | None:
+def touched_by(recording: Recording, call: ToolCall) -> dict[str, list[str]] | None:
     """None where that cannot be read."""
-    with suppress(*FAILURES):
-        return folders_touched(recording, call)
+    with suppress(*FAILURES), Store.of(Path(recording.root)) as store:
+        return folders_touched(store, recording, call)
     return None
 
 

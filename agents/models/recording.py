@@ -53,8 +53,9 @@ class Recording(models.Model):
     `before`, `after` and `changes` name objects in the folder's store: two trees and a list, and
     `folders` the inodes and ctimes of its folders at the beginning. They are empty until there is
     one, where the folder holds too much (`stopped` says files or bytes) or could not be read
-    (failed), and again once they are no longer kept; the sums stay. `taken` are folders from which
-    others took something between two calls: path and ctime, nanoseconds.
+    (failed), and again once they are no longer kept; the sums stay. `taken` are files and
+    folders that others removed or brought between two calls: path, and the ctime of where they
+    were, nanoseconds.
     Lines and files are those of the turn alone; `outside` counts the files that others changed
     meanwhile, `unsure` those of which it cannot be told. `leaves_out` says that the folder has
     files which are neither recorded nor restored: rules of git's leave them out, they are packages

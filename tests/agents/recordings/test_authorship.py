@@ -87,14 +87,15 @@ def test_what_others_may_have_taken_before_the_turn_wrote_there_is_unsure(known,
     now = folders(d=(2, 9.5))
     by_others = [edits(began, {b"another": None}, d=found) for began, found in known]
     theirs = evidence(anywhere=[SHELL, (9, 10)], edits=by_others)
-    theirs.taken = [(b"d", int(8.5 * SECOND))]
+    theirs.taken = [(b"d/gone", int(8.5 * SECOND)), (b"d/deep", int(8.5 * SECOND))]
     assert theirs.origin(b"d/gone", None, now) == whose
     assert theirs.origin(b"d/deep/gone", None, now) == whose
+    assert theirs.origin(b"d/another_one", None, now) == "own"
     assert theirs.origin(b"e/gone", None, folders(e=(3, 9.5))) == "own"
 
 
 def test_what_a_person_wrote_is_not_the_turns_by_a_mode_that_it_set():
-    for mtime, whose in ((8.5, "unsure"), (1.5, "own"), (-9, "own")):
+    for mtime, whose in ((8.5, "unsure"), (8, "own"), (1.5, "own"), (-9, "own")):
         now = folders(("a", 9.5, mtime))
         theirs = evidence(anywhere=[SHELL, (9, 10)])
         assert theirs.origin(b"a", now.identity(b"a"), now) == whose

@@ -494,7 +494,7 @@ class TestWhoseItIs:
         tell(c, "work")
         recording = Recording.objects.get()
         [made] = recording.turn.tool_calls.all()
-        assert made.folders == ["its"]
+        assert made.folders == {"its": ["own.txt"]}
         assert origins(recording) == {
             "its/own.txt": "own",
             "docs/hers.txt": "outside",
