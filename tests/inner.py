@@ -373,6 +373,7 @@ from plans.documents import (
 from plans.expected_version import Expected
 from plans.gate import PLAN_TOOLS as GATE_PLAN_TOOLS
 from plans.gate import Row, Situation, row_of
+from plans.needs import KINDS as NEED_KINDS
 from plans.needs import asking_calls, needs_of, resting_plans
 from plans.prompts import assignment, plan_context
 from plans.queries import (
@@ -388,7 +389,7 @@ from plans.reviews import Material, question_text
 from plans.search import NEEDS_ME, Query, in_groups, search_plans
 from plans.snapshot import Document, conversation_snapshot, snapshot
 from plans.snapshot import row_of as plan_row_of
-from plans.status import statuses_of
+from plans.status import STATUSES, status_of_document, statuses_of
 from plans.subplans import settle_planning, start_for_parent
 from plans.text_plans import plan_in_text
 from plans.tools import text_and_standing, waits_for

@@ -8,11 +8,19 @@ from django.core.management import call_command
 from django.db.models import F
 
 from agents.models import ToolCall, Turn, TurnState
-from plans import search
 from plans.models import ActivePlan, Attempt, Plan
-from plans.needs import KINDS, needs_of
-from plans.status import STATUSES, status_of_document, statuses_of
-from tests.inner import attempt_words, grouped, local_owner, snapshot
+from tests.inner import NEED_KINDS as KINDS
+from tests.inner import (
+    STATUSES,
+    attempt_words,
+    grouped,
+    local_owner,
+    needs_of,
+    search,
+    snapshot,
+    status_of_document,
+    statuses_of,
+)
 from tests.markup import flat
 from tests.plans.random_plans import RandomPlans
 from tests.world import person, signed_in
