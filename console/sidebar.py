@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import Case, Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum, When
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -15,10 +16,11 @@ from django.utils.translation import gettext
 
 from agents.config.ownership import agents_of
 from agents.config.store import AgentRecord
-from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
+from agents.models import Conversation, Lane, Turn
 from agents.statements import prepared
 from console.htmx import person
 from console.language import shown_name
+from plans.needs import AskingCall, asking_calls
 from plans.status import BEING_WRITTEN, WAITS_FOR_ANSWER, Status, statuses_of
 
 MOST = 200  # conversations listed
@@ -98,15 +100,9 @@ class Listed(NamedTuple):
     goal: str | None  # that a plan was asked for
     asking_message: int | None  # gone when it was taken back
     pinned_at: datetime | None
-    asks_for_leave: bool
-    asks_a_question: bool
     answers: bool
     finished_at: datetime | None  # the active plan
     looked_at: datetime | None
-
-    @property
-    def asks(self) -> bool:
-        return self.asks_for_leave or self.asks_a_question
 
     @property
     def is_seen(self) -> bool:
@@ -135,8 +131,6 @@ def listed_of(owner: int) -> QuerySet[Conversation, Any]:
         "active_plan__asked_goal",
         "active_plan__asked_message",
         "pinned_at",
-        Case(When(asks_for_leave(), then=True), default=False),
-        Case(When(asks_a_question(), then=True), default=False),
         Exists(chat.filter(state__in=Turn.OPEN_STATES)),
         "active_plan__plan__finished_at",
         "looked_at",
@@ -151,6 +145,9 @@ def grouped(
     groups: dict[str, Group] = {}
     listed = [Listed(*row) for row in listed_of.rows(owner=user.pk)]
     statuses = statuses_of(each.plan for each in listed if each.plan)
+    asking = defaultdict(list)
+    for call in (AskingCall(*row) for row in asking_calls.rows(owner=user.pk)):
+        asking[call.place].append(call)
     for each in listed:
         name = names.get(each.agent_id, each.agent_id)
         icon = "" if by_date else "agent"
@@ -158,7 +155,7 @@ def grouped(
             name, icon = gettext("Pinned"), "pin"
         elif by_date:
             name = day_of(each.updated_at.date())
-        shape, word = mark_of(each, statuses.get(each.plan or 0))
+        shape, word = mark_of(each, statuses.get(each.plan or 0), asking[each.pk])
         if each.pk != current and shape in ("done", "by_word") and each.is_seen:
             shape, word = "", ""
         row = Row(
@@ -175,19 +172,21 @@ def grouped(
     return list(groups.values())
 
 
-def mark_of(conversation: Listed, status: Status | None) -> tuple[str, str]:
+def mark_of(
+    conversation: Listed, status: Status | None, asking: list[AskingCall]
+) -> tuple[str, str]:
     """The mark of its plan and the word for it; a plan that was given up has none.
 
     What a call or a helper asks in an ordinary reply waits too.
     """
-    if conversation.wants_plan and not conversation.asks:
+    if conversation.wants_plan and not asking:
         mark = BEING_WRITTEN if conversation.answers else WAITS_FOR_ANSWER
         return mark.mark, mark.word
     if status is not None and status.mark in URGENT:
         return status.mark, status.word
-    if conversation.asks_a_question:
+    if any(call.is_question and call.root for call in asking):
         return "question", gettext("Waiting for your answer")
-    if conversation.asks:
+    if asking:
         return "waiting", gettext("Waiting for you")
     if status is None or status.mark == "abandoned":
         return "", ""
@@ -203,22 +202,6 @@ def day_of(day: date) -> str:
     if day > today - timedelta(days=7):
         return gettext("Last 7 days")
     return date_format(day, "YEAR_MONTH_FORMAT")
-
-
-def asks_for_leave() -> Q:
-    """Conversations in which a call waits for a word, however deep below it."""
-    calls = ToolCall.objects.filter(state=ToolCall.State.ASKED, decision="")
-    open_ones = calls.filter(turn__state=TurnState.WAITING)
-    here = Exists(open_ones.filter(turn__conversation=OuterRef("pk")))
-    return Q(here) | Q(Exists(open_ones.filter(turn__conversation__root=OuterRef("pk"))))
-
-
-def asks_a_question() -> Q:
-    """Those in which an agent asks that works for the conversation's own."""
-    questions = Turn.objects.filter(
-        state=TurnState.WAITING, waiting_for=Turn.WaitingFor.QUESTION, lane=Lane.RUN
-    )
-    return Q(Exists(questions.filter(conversation__root=OuterRef("pk"))))
 
 
 def sidebar_context(request: HttpRequest, current: int | None) -> dict[str, object]:

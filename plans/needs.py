@@ -138,8 +138,12 @@ class AskingCall(NamedTuple):
         return self.root or self.conversation
 
     @property
+    def is_question(self) -> bool:
+        return self.tool == "ask_user"
+
+    @property
     def need(self) -> Need:
-        kind = NeedKind.QUESTION if self.tool == "ask_user" else NeedKind.APPROVAL
+        kind = NeedKind.QUESTION if self.is_question else NeedKind.APPROVAL
         since = self.asked_at or self.queued_at
         return Need(f"{kind}-{self.pk}", kind, self.place, since, call=self.pk)
 
