@@ -130,6 +130,8 @@ class Preferences(models.Model):
     )
     lists_keys = models.BooleanField(default=True, db_default=True)
     offers_models = models.BooleanField(default=True, db_default=True)
+    # On the command line, where none is named. No foreign key, as plans lie above this package.
+    current_plan = models.BigIntegerField(null=True, blank=True)
 
     def __str__(self) -> str:
         return f"preferences of {self.user}"

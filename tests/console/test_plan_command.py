@@ -9,7 +9,7 @@ from plans.models import Plan
 from plans.schemas import PlanDraft
 from tests.fake_model import call, rule, say
 from tests.inner import local_owner
-from tests.world import conversation
+from tests.world import conversation, scripted
 
 GOAL = "Tidy up the project README and API docs: fill in missing sections and fix broken links"
 
@@ -210,3 +210,33 @@ def test_the_list_says_how_far_each_plan_is_and_which_is_active(cli):
     ]
     told = {plan["id"]: plan["active"] for plan in json.loads(cli("plan", "list", "--json").out)}
     assert told == {new.pk: True, old.pk: False}
+
+
+def test_the_plan_that_was_activated_last_is_meant_without_an_id(cli):
+    plans = [planned(conversation(owner=local_owner().username), name, "a") for name in "ABC"]
+    code, _, err = cli("plan", "approve", "--version", "1")
+    assert code == 1 and "3 plans are possible" in err and "`plan activate` it" in err
+    assert cli("plan", "activate", str(plans[1].pk)).code == 0
+    assert "> B" in cli("plan", "list").out
+    assert "B  (v1, approved" in cli("plan", "approve", "--version", "1").out
+    assert "A  (v1, approved" in cli("plan", "approve", str(plans[0].pk), "--version", "1").out
+    assert "> B" in cli("plan", "list").out, "an ID means that one, this once"
+    actions.cancel_plan(plans[1], plans[1].conversation.owner.username)
+    code, _, err = cli("plan", "show")
+    assert code == 1 and "2 plans are possible" in err and "B" not in err
+
+
+def test_a_run_is_paused_and_goes_on_from_the_command_line(cli):
+    c = conversation(owner=local_owner().username)
+    plan = planned(c, "A", "a", "b")
+    owner = c.owner.username
+    actions.approve_plan(plan, 1, owner, run="all")
+    assert "Paused" in cli("plan", "pause").out
+    plan.refresh_from_db()
+    assert (plan.run, plan.paused_by) == ("paused", owner)
+    code, _, err = cli("plan", "resume", "--json")
+    assert code == 1 and "name the version of plan" in err
+    scripted(*[call("finish_subtask", outcome="done") for _ in "ab"], say("All done."))
+    assert "Finished" in cli("plan", "resume", "--version", "1").out
+    code, _, err = cli("plan", "pause", str(plan.pk))
+    assert code == 1 and "This plan is finished." in err

@@ -16,7 +16,7 @@ from agents.config.ownership import agent_of, agents_of
 from agents.engine.lifecycle import request_stop
 from agents.engine.steps import last_text
 from agents.errors import Conflict, NotFound
-from agents.models import Turn, TurnState
+from agents.models import Preferences, Turn, TurnState
 from agents.notice_text import text_of
 from console import plan_requests
 from console.auth.users import local_owner
@@ -43,7 +43,10 @@ MARKS = {"todo": " ", "in_progress": ">", "done": "x", "abandoned": "-"}
 
 
 class Command(PlainCommand):
-    help = "Plans from the command line. Without an ID, the only open plan in a drawer."
+    help = (
+        "Plans from the command line. Without an ID, the one that was made or activated last, or "
+        "the only open plan in a drawer."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
@@ -55,9 +58,8 @@ class Command(PlainCommand):
             "--beside", action="store_true", help="in the conversation of the only open plan"
         )
         new.add_argument("--json", action="store_true")
-        verbs.add_parser("list", help="all plans; * is in a drawer").add_argument(
-            "--json", action="store_true"
-        )
+        listing = "all plans; * is in a drawer, > the one that is meant without an ID"
+        verbs.add_parser("list", help=listing).add_argument("--json", action="store_true")
         for verb, explanation in BY_ID.items():
             by_id = verbs.add_parser(verb, help=explanation)
             if verb in ("retry", "skip", "comment"):
@@ -104,6 +106,7 @@ class Command(PlainCommand):
         plan = Plan.objects.filter(pk=turn.checkpoint.get("made", 0)).first()
         if plan is None:
             raise Conflict(why_none(turn))
+        make_current(plan)
         self.show(plan, json)
 
     def list_plan(self, *, json: bool, **_: object) -> None:
@@ -113,10 +116,14 @@ class Command(PlainCommand):
         if json:
             self.print_json([{**snapshot(plan), "active": plan.pk in active} for plan in plans])
             return
-        rows = {row.id: row for row in rows_of([plan.pk for plan in plans])}
+        rows, current = (
+            {row.id: row for row in rows_of([plan.pk for plan in plans])},
+            current_plan(),
+        )
         for plan in plans:
             if row := rows.get(plan.pk):
                 mark, settled = "*" if row.id in active else " ", f"{row.settled}/{row.total}"
+                mark = ">" if current and row.id == current.pk else mark
                 line = f"{row.id}  {row.status.word:28}  {settled:>7}  {row.done_words:11}  {mark} "
                 self.say(f"{line}{row.title}")
 
@@ -200,6 +207,14 @@ class Command(PlainCommand):
             printed.add(subtask.key)
         return printed
 
+    def pause_plan(self, *, id: int | None, json: bool, **_: object) -> None:
+        self.show(actions.pause_plan(plan_named(id), by()), json)
+
+    def resume_plan(self, *, id: int | None, version: int | None, json: bool, **_: object) -> None:
+        plan = plan_named(id)
+        actions.resume_plan(plan, by(), version_read(plan, version, json))
+        self.see_through(plan, json)
+
     def retry_plan(
         self, *, key: str, id: int | None, version: int | None, json: bool, **_: object
     ) -> None:
@@ -269,7 +284,9 @@ class Command(PlainCommand):
         plan.refresh_from_db()
 
     def activate_plan(self, *, id: int, json: bool, **_: object) -> None:
-        self.show(actions.activate_plan(plan_named(id), by()), json)
+        plan = actions.activate_plan(plan_named(id), by())
+        make_current(plan)
+        self.show(plan, json)
 
     def cancel_plan(self, *, id: int | None, json: bool, **_: object) -> None:
         """A run that stops has its turn ended before this comes back."""
@@ -386,8 +403,19 @@ def is_at_a_terminal(json: bool) -> bool:
     return not json and sys.stdin.isatty() and sys.stdout.isatty()
 
 
+def make_current(plan: Plan) -> None:
+    Preferences.objects.update_or_create(user=local_owner(), defaults={"current_plan": plan.pk})
+
+
+def current_plan() -> Plan | None:
+    """The open one that was made or activated last."""
+    chosen = Preferences.objects.filter(user=local_owner()).values_list("current_plan")
+    own = Plan.objects.filter(conversation__owner=local_owner(), conversation__deleted_at=None)
+    return own.filter(pk__in=chosen, state__in=OPEN).first()
+
+
 def plan_named(id: int | None, *, to_read: bool = False) -> Plan:
-    """The plan with this number; without one, the only open plan in a drawer.
+    """The plan with this number; without one the current one, or the only open plan in a drawer.
 
     To read one, any plan does if there is only one.
     """
@@ -397,6 +425,8 @@ def plan_named(id: int | None, *, to_read: bool = False) -> Plan:
         if plan is None:
             raise NotFound(f"There is no plan {id}.")
         return plan
+    if current := current_plan():
+        return current
     mine = list(plans.filter(conversation__parent_call=None).order_by("pk"))
     in_drawers = plans.filter(conversation__active_plan__plan__pk=F("pk"), state__in=OPEN)
     possible = list(in_drawers.filter(conversation__parent_call=None).order_by("pk"))
@@ -410,7 +440,9 @@ def plan_named(id: int | None, *, to_read: bool = False) -> Plan:
         last = mine[-1]
         raise Conflict(f"No plan is open. Name one by its ID, such as {last.pk} “{last.title}”.")
     listed = "; ".join(f"{each.pk} “{each.title}” (v{each.version})" for each in possible[-MOST:])
-    raise Conflict(f"{len(possible)} plans are possible: name one by its ID. {listed}.")
+    raise Conflict(
+        f"{len(possible)} plans are possible: name one by its ID, or `plan activate` it. {listed}."
+    )
 
 
 def why_none(turn: Turn, result: str = "No plan was made.") -> str:
