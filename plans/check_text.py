@@ -110,7 +110,7 @@ class Check(BaseModel):
         if not isinstance(given, dict):
             raise refused(gettext("A check is an object with a kind and its fields."))
         kind = given.get("kind")
-        if kind not in FIELDS:
+        if not isinstance(kind, str) or kind not in FIELDS:
             known = ", ".join(FIELDS)
             raise refused(gettext("The kind of a check is one of {kinds}.").format(kinds=known))
         check = {

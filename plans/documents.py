@@ -99,7 +99,7 @@ def update_plan(
 
 def valid(wanted: type[shape], fields: dict[str, object]) -> shape:
     try:
-        return wanted.model_validate(fields)
+        return wanted.model_validate(fields, extra="forbid")
     except ValidationError as error:
         raise Invalid(validation_sentence("The plan", error)) from None
 

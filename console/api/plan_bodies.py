@@ -68,6 +68,8 @@ class PlansWanted(Schema):
 
 
 class FirstSubtask(SubtaskDraft):
+    model_config = ConfigDict(extra="forbid")
+
     name: GivenName = Field(validation_alias=AliasChoices("name", "title"))
 
 

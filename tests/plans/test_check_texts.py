@@ -63,6 +63,7 @@ def test_a_check_has_the_fields_of_its_kind(given, stored):
     [
         ("README.md", "is an object"),
         ({"kind": "magic"}, "one of file, command, http, tool, review"),
+        *(({"kind": kind}, "one of file, command") for kind in ({}, ["file"], None, 1, [{}])),
         ({"kind": "file", "exists": True}, "needs its path"),
         ({"kind": "file", "path": "a"}, "exactly one of exists, absent"),
         ({**README, "matches": "x"}, "exactly one of exists, absent"),

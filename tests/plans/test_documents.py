@@ -18,7 +18,7 @@ from tests.inner import (
     snapshot,
     update_plan,
 )
-from tests.world import conversation, drive, plan_of, proposal, scripted, shown, tell
+from tests.world import conversation, drive, plan_of, proposal, scripted, shown, signed_in, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -60,6 +60,29 @@ class TestMaking:
     def test_what_cannot_be_is_one_sentence(self):
         with pytest.raises(Invalid, match="title"):
             create_plan(conversation(), title="x" * 201, content=TEXT)
+
+    @pytest.mark.parametrize(
+        "subtask",
+        [
+            {"name": "Pack", "expected_outcom": "Packed"},
+            {"name": "Pack", "checks": [{"kind": "file", "path": "a", "exist": True}]},
+            {"name": "Pack", "checks": [{"kind": {}}]},
+        ],
+    )
+    def test_what_is_not_known_at_any_depth_is_refused_in_one_sentence(self, subtask):
+        c = conversation()
+        with pytest.raises(Invalid, match=r"^[^\n]+$"):
+            create_plan(c, title="Move", subtasks=[subtask])
+        plan = create_plan(c, title="Move", subtasks=["Pack"])
+        with pytest.raises(Invalid):
+            update_plan(plan.pk, subtasks=[subtask])
+        client = signed_in(c.owner)
+        for method, path in (("post", "/api/plans"), ("patch", f"/api/plans/{plan.pk}")):
+            body = {"title": "Move", "subtasks": [subtask]}
+            body |= {"conversation": c.pk} if method == "post" else {}
+            answer = getattr(client, method)(path, body, "application/json")
+            assert answer.status_code == 422, answer.content.decode()
+        assert [each.version for each in c.plans.all()] == [1]
 
     def test_metadata_can_be_there_from_the_start(self):
         plan = create_plan(conversation(), title="T", content=TEXT, metadata={"ticket": 7})
