@@ -7,6 +7,8 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
+from agents.sentences import sentences
+
 SENTENCES: dict[str, Any] = {  # lazy texts, of which Django's stubs know no methods
     "undone.plan": gettext_lazy("You undid the changes of the plan “{title}”."),
     "undone.subtask": gettext_lazy("You undid the changes of subtask {number}."),
@@ -16,6 +18,11 @@ SENTENCES: dict[str, Any] = {  # lazy texts, of which Django's stubs know no met
     "undo.changed": ngettext_lazy(
         "{n} file stayed: it was changed meanwhile.",
         "{n} files stayed: they were changed meanwhile.",
+        "n",
+    ),
+    "undo.unsure": ngettext_lazy(
+        "{n} file stayed: others may have written it.",
+        "{n} files stayed: others may have written them.",
         "n",
     ),
     "undo.full": ngettext_lazy(
@@ -47,6 +54,6 @@ def sentence(code: str, **arguments: object) -> Sentence:
     return {"code": code, **arguments}
 
 
-def text_of(sentences: Iterable[Sentence]) -> str:
+def text_of(said: Iterable[Sentence]) -> str:
     """In the reader's language. Raises KeyError for a code of another version."""
-    return " ".join(SENTENCES[str(each["code"])].format(**each) for each in sentences)
+    return sentences(*(SENTENCES[str(each["code"])].format(**each) for each in said))

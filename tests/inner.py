@@ -270,6 +270,7 @@ from console.changes.changed_files import MOST_DRAWN, MOST_LISTED
 from console.changes.lines import HEAD, LONG, MOST_HIDDEN, diff_of_files, text_lines
 from console.changes.lines import MOST_CHARACTERS as CALL_DISPLAY_MOST_CHARACTERS
 from console.changes.lines import MOST_LINES as CALL_DISPLAY_MOST_LINES
+from console.changes.undo_rows import undo_rows
 from console.chat_commands import handle_message
 from console.check_display import check_from, typed_fields
 from console.conversation_state import read_state as conversation_state_read_state

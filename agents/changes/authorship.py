@@ -80,7 +80,8 @@ class Evidence:
     `edits` are those of people and other turns, in their order; `folders` the inodes of before,
     empty where these are not known. `taken` are files and folders that others removed or brought
     while the turn wrote nothing, with the ctimes of where they were; `touched` are folders in which
-    its calls changed what is there, None where these do not say.
+    its calls changed what is there, None where these do not say, and `removed` files and folders
+    that were gone, or new folders, after one of them.
     """
 
     began: int
@@ -89,7 +90,8 @@ class Evidence:
     edits: Sequence[Edits] = ()
     folders: Mapping[bytes, int] = field(default_factory=dict)
     taken: Sequence[tuple[bytes, int]] = ()
-    touched: frozenset[bytes] | None = None
+    touched: set[bytes] | None = None
+    removed: set[bytes] = field(default_factory=set)
 
     def origin(self, path: bytes, there: Identity | None, now: Snapshot) -> Origin:
         """Of a change at a path, where this file stands now, or none."""
@@ -129,7 +131,9 @@ class Evidence:
         """Whether looks after each call tell that others took it away, or brought it since then."""
         if self.touched is None:
             return False
-        return self.touched.isdisjoint(above(path)) or self.is_taken(path, since)
+        if self.touched.isdisjoint(above(path)):
+            return True
+        return self.removed.isdisjoint((path, *above(path))) and self.is_taken(path, since)
 
     def is_taken(self, path: bytes, since: int = 0) -> bool:
         """Whether others took it away, or brought it, besides what is known of them."""

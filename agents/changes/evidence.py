@@ -40,8 +40,8 @@ def evidence_of(recording: Recording) -> tuple[Evidence, list[Recording]]:
     others = meanwhile.exclude(pk__in=helpers)
     others_turns = list(others.values_list("pk", flat=True))
     evidence = Evidence(began, writes_of(own, root), edits=edits_in(recording.root, began))
-    evidence.touched = touched_by(own)
     evidence.taken = [(path_bytes(path), at) for path, at in recording.taken]
+    look_after_calls(evidence, own)
     evidence.others = writes_of([*others_turns, *checking_beside(recording)], root)
     inside = others.filter(began_at__gte=recording.began_at, ended_at__isnull=False)
     return evidence, list(inside.order_by("ended_at"))
@@ -77,21 +77,28 @@ def writes_of(turns: Iterable[int], root: Path) -> Writes:
     return writes
 
 
-def touched_by(turns: Iterable[int]) -> frozenset[bytes] | None:
-    """The folders in which calls of these turns changed what is there; None where one does not
-    say, or commands of checks ran besides."""
-    turns = list(turns)
-    rows = list(calls_of(turns).values_list("folders", flat=True))
+def look_after_calls(evidence: Evidence, turns: Iterable[int]) -> None:
+    """What calls of these turns changed, as they say themselves: nothing of it where one does not,
+    or where commands of checks ran besides."""
+    calls = list(calls_of(turns).order_by("started_at"))
     checked = Turn.objects.filter(pk__in=turns, checkpoint__has_key="commands")
-    if None in rows or checked.exists():
-        return None
-    return frozenset(path_bytes(path) for folders in rows for path in folders or ())
+    if checked.exists() or any(call.folders is None for call in calls):
+        return
+    evidence.touched, evidence.removed = set(), set()
+    for call in calls:
+        assert call.started_at is not None, "only those that began are read"
+        began = nanoseconds(call.started_at)
+        by_others = {path for path, at in evidence.taken if at < began}
+        for folder, names in (call.folders or {}).items():
+            path = path_bytes(folder)
+            evidence.touched.add(path)
+            evidence.removed |= {joined(path, path_bytes(each)) for each in names} - by_others
 
 
 def calls_of(turns: Iterable[int]) -> QuerySet[ToolCall]:
     began = ToolCall.objects.filter(turn__in=turns, started_at__isnull=False)
     writing = began.exclude(writes=False).exclude(writes=None, tool__in=READING_TOOLS)
-    return writing.only("tool", "arguments", "started_at", "finished_at")
+    return writing.only("tool", "arguments", "started_at", "finished_at", "folders")
 
 
 def checking_beside(recording: Recording) -> QuerySet[Turn, int]:

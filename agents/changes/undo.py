@@ -70,9 +70,13 @@ class Wanted:
     def names(self, path: str) -> bool:
         return self.paths is None or path in self.paths
 
+    def means(self, row: Row) -> bool:
+        """Whether it, or what was moved with it, is named."""
+        return any(map(self.names, (row.path, *row.others)))
+
     def takes(self, row: Row) -> bool:
         paths = {row.path, *row.others}
-        if not any(map(self.names, paths)):
+        if not self.means(row):
             return False
         if row.needs_word and self.force is not True:
             return not paths.isdisjoint(self.force or ())
@@ -135,6 +139,8 @@ def undo(
         row = Undo(conversation=conversation, root=root, subject=subject, sentence=sentence)
         row.steps, row.by, row.reverses = oid.hex(), name_of(by), reverses
         row.whole = all(wanted.takes(each) and each.fate != Fate.LOST for each in rows)
+        left = (each for each in rows if each.needs_word and wanted.means(each))
+        row.kept = {each.path: each.fate.stayed for each in left if not wanted.takes(each)}
         begin(row)
         finish(row, store, steps)
     return row
@@ -242,9 +248,10 @@ def finish(row: Undo, store: Store, steps: list[Step]) -> None:
     workspace = Workspace(Path(row.root))
     with noted(workspace, *(os.fsdecode(path_bytes(step.path)) for step in steps)):
         files = partial(AgentFiles.of, row.conversation)
-        row.kept = carry_out(workspace.root, store, steps, f"undo {row.pk}", files)
-    row.files = len(steps) - len(row.kept)
-    row.whole = row.whole and not row.kept
+        kept = carry_out(workspace.root, store, steps, f"undo {row.pk}", files)
+    row.kept = {**row.kept, **kept}
+    row.files = len(steps) - len(kept)
+    row.whole = row.whole and not kept
     record_end(row, outcome_of(row))
 
 

@@ -40,6 +40,17 @@ from agents.workspace.files import AgentFiles
 NOT_PERMITTED = (errno.EROFS, errno.EPERM, errno.EACCES)
 
 
+class Stayed(StrEnum):
+    """Why an undo left a file as it was."""
+
+    CHANGED = "changed"
+    UNSURE = "unsure"
+    FULL = "full"
+    FORBIDDEN = "forbidden"
+    NOT_KEPT = "not_kept"
+    FAILED = "failed"  # the disk did
+
+
 class Fate(StrEnum):
     """What becomes of a file when it is taken back."""
 
@@ -50,15 +61,10 @@ class Fate(StrEnum):
     UNSURE = "unsure"  # the same: more than one wrote it
     LOST = "not_kept"  # what it was, or what it is now, is not kept; or something is in the way
 
-
-class Stayed(StrEnum):
-    """Why a file was left as it was when its turn came."""
-
-    CHANGED = "changed"
-    FULL = "full"
-    FORBIDDEN = "forbidden"
-    NOT_KEPT = "not_kept"
-    FAILED = "failed"  # the disk did
+    @property
+    def stayed(self) -> str:
+        """Why a file that needs a word and got none stays."""
+        return str(Stayed.UNSURE if self == Fate.UNSURE else Stayed.CHANGED)
 
 
 @dataclass(frozen=True)

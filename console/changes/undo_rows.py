@@ -26,11 +26,13 @@ MOST_ROWS = 200  # that are drawn at a time
 
 @dataclass(frozen=True)
 class UndoRow:
-    """One row of the preview. `later` is where the change since can be read."""
+    """One row of the preview. `later` is where the change since can be read; `chosen_at` the path
+    at which it is chosen for all that was moved with it, if that is another one."""
 
     number: int
     row: Row
     later: str = ""
+    chosen_at: str = ""
 
     @property
     def words(self) -> str:
@@ -71,7 +73,24 @@ def undo_rows(preview: Preview, scope: Scope, start: int = 0) -> list[UndoRow]:
     rows = sorted(preview.rows, key=lambda row: (row.needs_word != is_long, row.path))
     rows = rows[start : start + MOST_ROWS]
     later = later_changes(scope, {row.path for row in rows if row.needs_word})
-    return [UndoRow(n, row, later.get(row.path, "")) for n, row in enumerate(rows, start + 1)]
+    chosen_at = choices(preview)
+    return [
+        UndoRow(n, row, later.get(row.path, ""), chosen_at.get(row.path, ""))
+        for n, row in enumerate(rows, start + 1)
+    ]
+
+
+def choices(preview: Preview) -> dict[str, str]:
+    """Of what needs a word only together with others: the path at which that is said for all, where
+    somebody changed it since."""
+    asking = {row.path: row for row in preview.rows if row.needs_word}
+    found = {}
+    for path, row in asking.items():
+        together = [path, *(each for each in row.others if each in asking)]
+        first = min(together, key=lambda each: (asking[each].why == "moved", each))
+        if first != path:
+            found[path] = first
+    return found
 
 
 def later_changes(scope: Scope, paths: set[str]) -> dict[str, str]:

@@ -163,7 +163,7 @@ def upload(request: HttpRequest, files: AgentFiles, conversation: Conversation) 
         if isinstance(refusal, Conflict) and if_taken == "refuse":
             html = append("files-taken", drawn("taken", conversation, sentence=str(refusal)))
         return HttpResponse(html, status=refusal.status, headers=refusal.headers)
-    said = gettext("Uploaded {name}").format(name=visible_plain(path.rpartition("/")[2]))
+    said = gettext("Uploaded {name}").format(name=visible_plain(path))
     return done(conversation, path, replaced, said)
 
 

@@ -145,7 +145,7 @@ class UndoHistory:
         if not self.rows:
             return changes.files
         histories = self.histories(changes, changes.recordings)
-        left = {path: each.left for path, each in histories.items() if each.undone}
+        left = {path: each.left for path, each in histories.items() if each.is_known}
         found = []
         for change in changes.files:
             if any(left.get(path, new) != new for path, _, new in change.sides):
@@ -190,11 +190,12 @@ class UndoHistory:
 
 @dataclass
 class PathHistory:
-    """What became of one path: `before` each recording up to the first that is asked about, when
-    the last of those that are `wrote` there, at the `tip` of all, and what was `left` when by the
+    """What became of one path: `before` each recording up to the first that is asked about, what
+    all `made` of it, when the last of those that are `wrote` there, at the `tip` of all, and what was `left` when by the
     last undo since, if there was one."""
 
     before: list[Version | None] = field(default_factory=list)
+    made: list[Version | None] = field(default_factory=list)
     wrote: datetime | None = None
     tip: Version | None = None
     left: Version | None = None
@@ -206,6 +207,7 @@ class PathHistory:
         if asked_at:
             self.wrote = max(self.wrote or asked_at, asked_at)
         self.tip = new
+        self.made.append(new)
 
     def put_back(self, to: Version | None, at: datetime) -> None:
         if self.wrote and at > self.wrote:
@@ -215,6 +217,12 @@ class PathHistory:
         """Whether a change of it is gone: it is as it was before that, or earlier."""
         now = self.left if self.undone else self.tip
         return now != new and now in {old, *self.before}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the last undo left what the turns had made or found: where one brought back what
+        somebody else had written since, that is theirs as before."""
+        return self.undone is not None and self.left in (*self.made, *self.before)
 
     @property
     def undone_at(self) -> datetime | None:

@@ -96,6 +96,7 @@ function opened() {
   if (!dialog || dialog.open) return;
   byId("preview-alert").textContent = "";
   dialog.showModal();
+  dialog.scrollTop = 0; // the focus is on a button below it all
   dialog.addEventListener("close", () => {
     byId("undo-slot").replaceChildren();
     byId("undo-button")?.focus();

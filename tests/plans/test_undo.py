@@ -47,6 +47,7 @@ from tests.inner import (
     restore,
     retention,
     trash,
+    undo_rows,
     unfinished,
 )
 from tests.inner import undo as engine
@@ -287,8 +288,8 @@ class TestAFileThatChangedSince:
         monkeypatch.setattr(engine, "carry_out", late)
         row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
         assert (files_of(c) / "b.txt").read_text() == "at the last moment\n"
-        assert (row.kept, row.files) == ({"b.txt": "changed"}, 0)
-        assert "1 file stayed" in Message.objects.get(meta__undo=row.pk).text
+        assert (row.kept, row.files) == (dict.fromkeys(("a.txt", "b.txt"), "changed"), 0)
+        assert "2 files stayed: they were changed" in Message.objects.get(meta__undo=row.pk).text
 
     @pytest.mark.parametrize(
         ("error", "why", "sentence"),
@@ -315,7 +316,10 @@ class TestAFileThatChangedSince:
         actions.undo_changes(Scope.named(plan, "s1"), "alice")
         notice = Message.objects.filter(kind="notice").last()
         assert notice.localized_text == notice.text
-        english = "You undid the changes of subtask 1. 1 file restored."
+        english = (
+            "You undid the changes of subtask 1. 1 file restored. "
+            "1 file stayed: it was changed meanwhile."
+        )
         with translation.override("zh-hans"):
             assert english != notice.localized_text and "1" in notice.localized_text
         with translation.override("en"):
@@ -1051,6 +1055,48 @@ def test_what_is_not_kept_in_the_trash_any_more_does_not_come_back(c, monkeypatc
     with pytest.raises(NothingToUndo):
         actions.undo_changes(Scope(row), "alice")
     assert file.read_text() == "one\n"
+
+
+def test_what_the_undo_of_a_forced_undo_brought_back_is_asked_about_again(c):
+    """Found by use: the next undo took a person's edit for the turn's own, and split a move."""
+    (files_of(c) / "src").mkdir()
+    (files_of(c) / "src" / "util.py").write_text("util\n" * 9)
+    plan = run(c, shell("mv src lib"), done(), done())
+    (files_of(c) / "lib" / "util.py").write_text("util\n" * 9 + "# by hand\n")
+    before = everything(files_of(c))
+    asked = dict.fromkeys(("lib/util.py", "src/util.py"), "changed_since")
+    assert fates(actions.preview_changes(Scope.named(plan, "s1"))) == asked
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(force=True))
+    actions.undo_changes(Scope(row), "alice")
+    assert everything(files_of(c)) == before
+    assert fates(actions.preview_changes(Scope.named(plan, "s1"))) == asked
+    for paths in (None, ("src/util.py",), ("lib/util.py",)):
+        with pytest.raises(NothingToUndo):
+            actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(paths))
+    assert everything(files_of(c)) == before
+
+
+def test_an_undo_of_an_undo_says_what_it_left(c):
+    for name in "ab":
+        (files_of(c) / name).write_text("one\n")
+    plan = run(c, shell("echo 2 > a; echo 2 > b"), done(), done())
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
+    (files_of(c) / "a").write_text("hers\n")
+    again = actions.undo_changes(Scope(row), "alice")
+    assert (again.files, again.kept, again.whole) == (1, {"a": "changed"}, False)
+    said = Message.objects.get(meta__undo=again.pk).text
+    assert said == ("You undid an undo. 1 file restored. 1 file stayed: it was changed meanwhile.")
+
+
+def test_of_what_was_moved_and_changed_since_one_row_is_chosen_for_all(c):
+    (files_of(c) / "guide.md").write_text("guide\n" * 9)
+    plan = run(c, shell("mv guide.md handbook.md"), done(), done())
+    (files_of(c) / "handbook.md").write_text("hers\n")
+    scope = Scope.named(plan, "s1")
+    rows = {
+        each.row.path: each.chosen_at for each in undo_rows(actions.preview_changes(scope), scope)
+    }
+    assert rows == {"guide.md": "handbook.md", "handbook.md": ""}
 
 
 class TestWhatWasMoved:

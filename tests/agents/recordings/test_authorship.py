@@ -205,5 +205,5 @@ def test_of_a_recording_that_knows_no_folders_times_are_taken_as_they_are():
 )
 def test_what_is_gone_from_a_folder_that_no_call_changed_others_took(touched, whose):
     known = evidence()
-    known.touched = None if touched is None else frozenset(each.encode() for each in touched)
+    known.touched = None if touched is None else {each.encode() for each in touched}
     assert known.origin(b"d/gone", None, folders(d=(2, 8.5))) == whose
