@@ -191,8 +191,8 @@ class UndoHistory:
 @dataclass
 class PathHistory:
     """What became of one path: `before` each recording up to the first that is asked about, what
-    all `made` of it, when the last of those that are `wrote` there, at the `tip` of all, and what was `left` when by the
-    last undo since, if there was one."""
+    all `made` of it, when the last of those that are `wrote` there, at the `tip` of all, and what
+    was `left` when by the last undo since, if there was one."""
 
     before: list[Version | None] = field(default_factory=list)
     made: list[Version | None] = field(default_factory=list)
