@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from agents.changes.authorship import Origin
@@ -25,6 +26,7 @@ from agents.changes.store import BLOB, Oid, Store, StoreBroken, oid_of
 from agents.errors import DiskFull, Forbidden, Refused
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import (
+    EXCHANGES_NONE,
     NEW_FILE,
     NO_ROOM,
     FileName,
@@ -32,6 +34,8 @@ from agents.tools.confinement import (
     NotAllowed,
     ReadOnly,
     Workspace,
+    exchange,
+    move,
 )
 from agents.tools.paths import path_bytes, path_text
 from agents.workspace import trash
@@ -229,13 +233,23 @@ def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | 
     be read.
     """
     *folders, last = names_in(path)
-    name = os.fsencode(last)
     try:
         with opened(root, folders) as handle:
-            status = os.stat(name, dir_fd=handle, follow_symlinks=False)
-            if stat.S_ISDIR(status.st_mode):
-                return None, 0
-            content = content_of(name, handle, status)
+            return version_in(handle, last, path, store)
+    except FileNotFoundError:
+        return None, 0
+
+
+def version_in(
+    handle: int, name: FileName, path: str, store: Store | None = None
+) -> tuple[Version | None, int]:
+    """The same of a name in a folder that is open."""
+    raw = os.fsencode(name)
+    try:
+        status = os.stat(raw, dir_fd=handle, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            return None, 0
+        content = content_of(raw, handle, status)
     except FileNotFoundError:
         return None, 0
     if content is None:
@@ -360,9 +374,8 @@ def carry_out(
     what goes into the trash or comes from it."""
     kept = {}
     for number, step in enumerate(steps):
-        temporary = f".{hashlib.sha256(f'{name} {number}'.encode()).hexdigest()[:16]}.tmp"
         try:
-            if not done(root, store, step, FileName(temporary), files):
+            if not done(root, store, step, Beside.of(f"{name} {number}"), files):
                 kept[step.path] = str(Stayed.CHANGED)
         except (OSError, ValueError, ToolFailed, StoreBroken, Refused) as error:
             kept[step.path] = str(why_stayed(error))
@@ -380,13 +393,27 @@ def why_stayed(error: Exception) -> Stayed:
     return Stayed.NOT_KEPT if isinstance(error, StoreBroken) else Stayed.CHANGED
 
 
+@dataclass(frozen=True)
+class Beside:
+    """Names beside a file that changes: of the new one while it is written, which may be half of
+    one after a kill, and of what it changes places with, which is whole."""
+
+    written: FileName
+    swapped: FileName
+
+    @classmethod
+    def of(cls, words: str) -> Beside:
+        start = f".{hashlib.sha256(words.encode()).hexdigest()[:16]}"
+        return cls(FileName(f"{start}.tmp"), FileName(f"{start}.part"))
+
+
 def done(
-    root: Path, store: Store, step: Step, temporary: FileName, files: Callable[[], AgentFiles]
+    root: Path, store: Store, step: Step, beside: Beside, files: Callable[[], AgentFiles]
 ) -> bool:
     """Whether the file is as it is to be, by this or an earlier try."""
-    folders = names_in(step.path)[:-1]
+    *folders, last = names_in(step.path)
     with suppress(OSError, ToolFailed), opened(root, folders) as handle:
-        os.unlink(temporary, dir_fd=handle)  # of a try that was cut off
+        after_a_kill(handle, last, step, beside)
     content = store.read(step.to.entry.oid) if step.to and step.to.is_stored else b""
     now, _ = found(root, step.path)
     if now == step.to:
@@ -394,18 +421,35 @@ def done(
         return True
     in_trash = [side for side in (step.expect, step.to) if side and not side.is_stored]
     if in_trash:
-        return is_exchanged(root, step, now, files(), lambda: write(root, step, temporary, content))
+        put_there = partial(write, root, replace(step, expect=None), beside, content)
+        return is_exchanged(root, step, now, files(), put_there)
     if now != step.expect:
         return False
     if step.to is None:
-        remove(root, step)
-    else:
-        write(root, step, temporary, content)
-    return True
+        return is_removed(root, step, beside)
+    return write(root, step, beside, content)
+
+
+def after_a_kill(handle: int, name: FileName, step: Step, beside: Beside) -> None:
+    """What stood there before another try is back at its place, if it was not what was expected."""
+    with suppress(FileNotFoundError):
+        os.unlink(beside.written, dir_fd=handle)
+    swapped, _ = version_in(handle, beside.swapped, step.path)
+    if swapped is None:
+        return
+    now, _ = version_in(handle, name, step.path)
+    if now is None and swapped != step.to:
+        os.rename(beside.swapped, name, src_dir_fd=handle, dst_dir_fd=handle)
+        return
+    if swapped not in (step.expect, step.to):
+        if now != step.to:
+            return  # two have saved one since: neither is thrown away
+        exchange(handle, beside.swapped, handle, name)
+    os.unlink(beside.swapped, dir_fd=handle)
 
 
 def is_exchanged(
-    root: Path, step: Step, now: Version | None, files: AgentFiles, write: Callable[[], None]
+    root: Path, step: Step, now: Version | None, files: AgentFiles, write: Callable[[], object]
 ) -> bool:
     """Whether what cannot be stored went into the trash for what was there before, or came back."""
     if files.root.resolve() != root:
@@ -443,36 +487,86 @@ def remove(root: Path, step: Step) -> None:
     tidy(root, step)
 
 
-def write(root: Path, step: Step, temporary: FileName, content: bytes) -> None:
-    """Put the file there, and the folders that it lay in."""
+def is_removed(root: Path, step: Step, beside: Beside) -> bool:
+    """False where somebody has saved another one at this moment: that is at its place again."""
+    *folders, name = names_in(step.path)
+    with opened(root, folders) as handle:
+        os.rename(name, beside.swapped, src_dir_fd=handle, dst_dir_fd=handle)
+        was, _ = version_in(handle, beside.swapped, step.path)
+        if was != step.expect:
+            move(handle, beside.swapped, handle, name)
+            return False
+        os.unlink(beside.swapped, dir_fd=handle)
+        os.fsync(handle)
+    tidy(root, step)
+    return True
+
+
+def write(root: Path, step: Step, beside: Beside, content: bytes) -> bool:
+    """Put the file there, and the folders that it lay in; whether it is there."""
     assert step.to is not None, "it is removed"
     *folders, name = names_in(step.path)
     made = [folder for folder, _ in step.folders if mode_now(root, folder) is None]
     with opened(root, folders, make=True) as handle:
-        put(handle, name, temporary, step.to, content)
+        is_there = put(handle, name, beside, step, content)
     for folder, mode in step.folders:
         if folder in made:
             set_mode(root, folder, mode)
+    return is_there
 
 
-def put(handle: int, name: FileName, temporary: FileName, to: Version, content: bytes) -> None:
-    """A file or link, whole or not at all."""
+def put(handle: int, name: FileName, beside: Beside, step: Step, content: bytes) -> bool:
+    """A file or link, whole or not at all; False where something else was there at that moment,
+    which is there again."""
+    to = step.to
+    assert to is not None, "it is removed"
     try:
         if to.is_link:
-            os.symlink(content, temporary, dir_fd=handle)
+            os.symlink(content, beside.written, dir_fd=handle)
         else:
-            file = os.open(temporary, NEW_FILE, 0o600, dir_fd=handle)
+            file = os.open(beside.written, NEW_FILE, 0o600, dir_fd=handle)
             with os.fdopen(file, "wb") as opened_file:
                 opened_file.write(content)
                 opened_file.flush()
                 os.fchmod(file, stat.S_IMODE(to.mode))
                 os.fsync(file)
-        os.replace(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+        os.rename(beside.written, beside.swapped, src_dir_fd=handle, dst_dir_fd=handle)
+        is_there = takes_its_place(handle, name, beside.swapped, step)
     except OSError:  # a folder stands there, the disk is full
-        with suppress(OSError):
-            os.unlink(temporary, dir_fd=handle)
+        for each in (beside.written, beside.swapped):
+            with suppress(OSError):
+                os.unlink(each, dir_fd=handle)
         raise
     os.fsync(handle)
+    return is_there
+
+
+def takes_its_place(handle: int, name: FileName, new: FileName, step: Step) -> bool:
+    """Whether the new file is there: it changes places with what is expected, and back with what
+    somebody has saved at this moment."""
+    if step.expect is None:
+        try:
+            move(handle, new, handle, name)
+        except FileExistsError:
+            os.unlink(new, dir_fd=handle)
+            return False
+        return True
+    try:
+        exchange(handle, new, handle, name)
+    except OSError as error:
+        if error.errno not in EXCHANGES_NONE:
+            raise
+        now, _ = version_in(handle, name, step.path)  # as near as such a disk comes to it
+        if now == step.expect:
+            os.replace(new, name, src_dir_fd=handle, dst_dir_fd=handle)
+        else:
+            os.unlink(new, dir_fd=handle)
+        return now == step.expect
+    was, _ = version_in(handle, new, step.path)
+    if was != step.expect:
+        exchange(handle, new, handle, name)
+    os.unlink(new, dir_fd=handle)
+    return was == step.expect
 
 
 def tidy(root: Path, step: Step) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -495,7 +496,7 @@ class Killed(BaseException):
     pass
 
 
-OPERATIONS = ("open", "fsync", "fchmod", "replace", "unlink", "symlink", "rmdir", "mkdir")
+OPERATIONS = ("open", "fsync", "fchmod", "rename", "unlink", "symlink", "rmdir", "mkdir")
 
 
 @pytest.fixture
@@ -1074,6 +1075,33 @@ def test_what_the_undo_of_a_forced_undo_brought_back_is_asked_about_again(c):
         with pytest.raises(NothingToUndo):
             actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(paths))
     assert everything(files_of(c)) == before
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+@pytest.mark.parametrize(
+    ("command", "door"), [("echo 2 > a", "takes_its_place"), ("echo 2 > new", "is_removed")]
+)
+def test_what_a_person_saves_at_the_very_moment_is_not_overwritten(
+    c, monkeypatch, command, door, can_exchange
+):
+    root = files_of(c)
+    (root / "a").write_text("one\n")
+    plan = run(c, shell(command), done(), done())
+    path, real = root / command.split()[-1], getattr(restore, door)
+
+    def after_a_save(*args):
+        half = root / "half"
+        half.write_text("hers\n")
+        half.rename(path)
+        return real(*args)
+
+    if not can_exchange:
+        no_such = OSError(errno.ENOSYS, "no such call")
+        monkeypatch.setattr(restore, "exchange", Mock(side_effect=no_such))
+    monkeypatch.setattr(restore, door, after_a_save)
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
+    assert path.read_text() == "hers\n" and row.kept == {path.name: "changed"}
+    assert {each.name for each in root.iterdir()} <= {"a", "new"}
 
 
 def test_an_undo_of_an_undo_says_what_it_left(c):
