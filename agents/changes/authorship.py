@@ -104,21 +104,21 @@ class Evidence:
         if left in (there, now.index.get(path, (None, None))[1]):
             return Origin.OUTSIDE
         if there is None:
-            if self.is_by_others(path):
+            if self.is_by_others(path, now, is_gone=True):
                 return Origin.OUTSIDE
             whose = self.origin_at(self.gone_at(path, now))
-            is_unsure = left == Origin.UNSURE or self.is_taken(path)
+            is_unsure = left == Origin.UNSURE or self.is_taken(path, now)
             return Origin.UNSURE if is_unsure and whose == Origin.OWN else whose
         changed = there[1]
         others = is_within(changed, self.others.files.get(path, ()))
         if is_within(changed, self.own.files.get(path, ())):
-            return Origin.UNSURE if others else Origin.OWN
+            return Origin.UNSURE if others or self.is_taken(path, now) else Origin.OWN
         if others:
             return Origin.OUTSIDE
         if is_within(changed, self.own.anywhere):
             is_theirs = is_within(changed, self.others.anywhere)
             is_unsure = is_theirs or self.is_metadata(now.written_at(path))
-            is_unsure = is_unsure or self.is_taken(path, self.came_at(path, changed, now))
+            is_unsure = is_unsure or self.is_taken(path, now)
             return Origin.UNSURE if is_unsure else Origin.OWN
         return Origin.UNSURE if left == Origin.UNSURE else self.origin_of_quiet(path, changed, now)
 
@@ -127,31 +127,43 @@ class Evidence:
         of a whole second was set, by tar for instance, and says nothing."""
         return written > self.began and written % 1_000_000_000 > 0 and not self.own.has(written)
 
-    def is_by_others(self, path: bytes, since: int = 0) -> bool:
-        """Whether looks after each call tell that others took it away, or brought it since then."""
-        if self.touched is None:
+    def is_by_others(self, path: bytes, now: Snapshot, *, is_gone: bool) -> bool:
+        """Whether looks after each call tell that others took it away, or brought it."""
+        if self.touched is None or not self.removed.isdisjoint((path, *above(path))):
             return False
-        if self.touched.isdisjoint(above(path)):
-            return True
-        return self.removed.isdisjoint((path, *above(path))) and self.is_taken(path, since)
+        came = [each for each in above(path) if self.is_new(each, now)]
+        top = came[-1] if came else path
+        place = now.places.get(self.folders.get(top, -1)) if came else None
+        if is_gone and place is not None and place + path[len(top) :] not in now.index:
+            return False  # from where the folder is now, anybody may have taken it
+        # In a folder that others made, nobody has looked.
+        is_seen = not came or is_gone or self.is_brought(top, now)
+        is_untouched = is_seen and self.touched.isdisjoint(above(path if is_gone else top))
+        return is_untouched or self.is_taken(path, now)
 
-    def is_taken(self, path: bytes, since: int = 0) -> bool:
-        """Whether others took it away, or brought it, besides what is known of them."""
-        entries = {path, *above(path)}
-        moments = (
-            self.unexplained(folder, self.folders.get(folder, 0), at)
-            for entry, at in self.taken
-            if entry in entries
-            for folder in (entry.rpartition(b"/")[0],)
-        )
-        begins = max(self.began, since)
-        return any(each >= begins and not self.own.has(each) for each in moments)
+    def is_taken(self, path: bytes, now: Snapshot) -> bool:
+        """Whether others took it away, or brought it, besides what is known of them. What came into
+        a folder that they brought came later than that."""
+        moved = next((each for each in above(path) if self.is_brought(each, now)), b"")
+        since = now.folders[moved][1] if moved else 0
+        own_ones = {path, moved}
+        for entry, at in self.taken:
+            if entry in own_ones or path.startswith(entry + b"/"):
+                folder = entry.rpartition(b"/")[0]
+                moment = self.unexplained(folder, self.folders.get(folder, 0), at)
+                is_since = entry in own_ones or moment >= since
+                if is_since and moment >= self.began and not self.own.has(moment):
+                    return True
+        return False
+
+    def is_brought(self, folder: bytes, now: Snapshot) -> bool:
+        return self.is_new(folder, now) and folder in now.folders and self.was_moved(folder, now)
 
     def origin_of_quiet(self, path: bytes, changed: int, now: Snapshot) -> Origin:
         """Of a file that was changed while the turn wrote nothing there, or came with a folder."""
         # A mode, a time or a name that others changed does not say who wrote what it holds.
         is_ours = is_within(now.written_at(path), self.own.anywhere)
-        if self.is_by_others(path, self.came_at(path, changed, now)) and not is_ours:
+        if self.is_by_others(path, now, is_gone=False) and not is_ours:
             return Origin.OUTSIDE
         came = [each for each in above(path) if self.is_new(each, now)]
         moved = [each for each in came if self.was_moved(each, now)]
@@ -160,7 +172,7 @@ class Evidence:
             arrived = self.arrived_at((moved or came or [path])[0], now)
             is_later = changed > max(arrived, self.began) + TICK and not self.is_unchanged(changed)
             whose = Origin.OUTSIDE if is_later else self.origin_at(arrived)
-            is_taken = self.is_taken(path, self.came_at(path, changed, now))
+            is_taken = self.is_taken(path, now)
             return Origin.UNSURE if whose == Origin.OWN and is_taken else whose
         if came and is_within_any(changed, self.own.files):
             return Origin.OWN  # it was written by its name, in a folder that was moved since
@@ -213,12 +225,6 @@ class Evidence:
         above_now, _, name = folder.rpartition(b"/")
         is_along = self.folders.get(above_before) == now.folders.get(above_now, (0, 0))[0]
         return not (is_along and name == name_before)
-
-    def came_at(self, path: bytes, changed: int, now: Snapshot) -> int:
-        """When it was changed, or came with a folder, whichever is later."""
-        came = (each for each in above(path) if self.is_new(each, now))
-        moved = next((each for each in came if self.was_moved(each, now)), None)
-        return changed if moved is None else max(changed, now.folders[moved][1])
 
     def gone_at(self, path: bytes, now: Snapshot) -> int:
         """The moment before which a file went: its folder was changed then last, or moved."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -179,9 +180,10 @@ def taken_from(
     for path, now in folder_times(recording):
         at = evidence.unexplained(path, folders[path][0], now or 0)
         if at >= evidence.began and not evidence.own.has(at):
-            entries = (joined(path, name) for name in differing(store, recording, path))
-            found += [(path_text(entry), at) for entry in entries if entry not in seen]
-    return found
+            names = differing(store, recording, path, evidence)
+            entries = {joined(path, name) for name in names} - seen
+            found += [(path_text(entry), at) for entry in entries]
+    return found[: MOST_TOUCHED - len(recording.taken)]
 
 
 def folders_touched(
@@ -201,9 +203,11 @@ def folders_touched(
     return found if len(found) + sum(map(len, found.values())) <= MOST_TOUCHED else None
 
 
-def differing(store: Store, recording: Recording, folder: bytes) -> set[bytes]:
-    """The names that are in it no more, and those of folders that were not there before; nothing
-    of a folder that is gone itself. A file that came is known by its own ctime."""
+def differing(
+    store: Store, recording: Recording, folder: bytes, quiet: Evidence | None = None
+) -> set[bytes]:
+    """The names that are in it no more, those of folders that were not there before, and of new
+    files that were changed last while the turn wrote nothing; nothing of a folder that is gone."""
     tree = bytes.fromhex(recording.before)
     if folder:
         entry = store.find(tree, folder)
@@ -211,10 +215,19 @@ def differing(store: Store, recording: Recording, folder: bytes) -> set[bytes]:
     before = {*store.tree(tree)} if tree else set()
     try:
         with os.scandir(os.fsencode(recording.root) + b"/" + folder) as listing:
-            now = {each.name: each.is_dir(follow_symlinks=False) for each in listing}
+            now = {each.name: each.stat(follow_symlinks=False) for each in listing}
     except OSError:
         return set()
-    return (before - now.keys()) | {name for name, is_folder in now.items() if is_folder} - before
+    gone, new = before - now.keys(), now.keys() - before
+    return gone | {name for name in new if is_of_others(now[name], quiet)}
+
+
+def is_of_others(status: os.stat_result, quiet: Evidence | None) -> bool:
+    """Whether a new entry is one to note: a folder, or a file that others changed last."""
+    if stat.S_ISDIR(status.st_mode):
+        return True
+    at = status.st_ctime_ns
+    return quiet is not None and at >= quiet.began and not quiet.own.has(at)
 
 
 def joined(folder: bytes, name: bytes) -> bytes:
