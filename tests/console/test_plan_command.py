@@ -236,6 +236,7 @@ def test_a_run_is_paused_and_goes_on_from_the_command_line(cli):
     assert (plan.run, plan.paused_by) == ("paused", owner)
     code, _, err = cli("plan", "resume", "--json")
     assert code == 1 and "name the version of plan" in err
+    assert cli("plan", "resume", "--version", "2").code == 1
     scripted(*[call("finish_subtask", outcome="done") for _ in "ab"], say("All done."))
     assert "Finished" in cli("plan", "resume", "--version", "1").out
     code, _, err = cli("plan", "pause", str(plan.pk))
