@@ -533,9 +533,8 @@ def put(handle: int, name: FileName, beside: Beside, step: Step, content: bytes)
         os.rename(beside.written, beside.swapped, src_dir_fd=handle, dst_dir_fd=handle)
         is_there = takes_its_place(handle, name, beside.swapped, step)
     except OSError:  # a folder stands there, the disk is full
-        for each in (beside.written, beside.swapped):
-            with suppress(OSError):
-                os.unlink(each, dir_fd=handle)
+        with suppress(OSError):  # what has changed places by then may be somebody's only copy
+            after_a_kill(handle, name, step, beside)
         raise
     os.fsync(handle)
     return is_there

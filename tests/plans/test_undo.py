@@ -1104,6 +1104,21 @@ def test_what_a_person_saves_at_the_very_moment_is_not_overwritten(
     assert {each.name for each in root.iterdir()} <= {"a", "new"}
 
 
+def test_what_was_saved_at_that_moment_outlives_a_disk_that_fails_then(c, monkeypatch):
+    (files_of(c) / "a").write_text("one\n")
+    plan = run(c, shell("echo 2 > a"), done(), done())
+    real = restore.exchange
+
+    def fails_behind(*args):
+        (files_of(c) / "a").write_text("hers\n")
+        real(*args)
+        raise OSError(errno.EIO, "the disk")
+
+    monkeypatch.setattr(restore, "exchange", fails_behind)
+    actions.undo_changes(Scope.named(plan, "s1"), "alice")
+    assert "hers\n" in [each.read_text() for each in files_of(c).iterdir()]
+
+
 def test_an_undo_of_an_undo_says_what_it_left(c):
     for name in "ab":
         (files_of(c) / name).write_text("one\n")
