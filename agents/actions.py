@@ -46,7 +46,9 @@ CALLED = gettext_lazy(
 def create_conversation(owner: User | AbstractBaseUser, agent_id: str) -> Conversation:
     """An empty conversation with an agent that exists."""
     agent = read_agent(agent_id)
-    return Conversation.objects.create(owner_id=owner.pk, agent_id=agent.id)
+    conversation = Conversation(owner_id=owner.pk, agent_id=agent.id)
+    insert(conversation)
+    return conversation
 
 
 @transaction.atomic

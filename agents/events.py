@@ -131,6 +131,18 @@ def lock_conversation(pk: int) -> None:
         row_lock.rows(conversation=pk)
 
 
+def locked_conversation(pk: int) -> Conversation:
+    """Its row as it is now, locked as above. Raises Conversation.DoesNotExist."""
+    for conversation in locked_row.models(conversation=pk):
+        return conversation
+    raise Conversation.DoesNotExist
+
+
+@prepared
+def locked_row(conversation: int) -> QuerySet[Conversation]:
+    return Conversation.objects.select_for_update(no_key=True).filter(pk=conversation)
+
+
 @prepared
 def row_lock(conversation: int) -> QuerySet[Conversation, tuple[int]]:
     rows = Conversation.objects.select_for_update(no_key=True)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext, gettext_lazy
 from agents import actions as talk
 from agents.engine import alternatives
 from agents.errors import Conflict, Invalid
+from agents.events import locked_conversation
 from agents.models import Conversation, Lane, Message, Turn
 from agents.workspace.attachments import Files
 from console.chat_commands import COMMAND, SeenOnPage, answer
@@ -93,8 +94,7 @@ def send_anew(
 ) -> ChatResult:
     text = message.text if edited is None else edited
     talk.check_text(text, has_files=message.has_files)
-    rows = Conversation.objects.select_for_update(no_key=True)
-    conversation = rows.get(pk=turn.conversation_id)
+    conversation = locked_conversation(turn.conversation_id)
     talk.demand_no_helper(conversation, by)
     count_message(conversation.owner_id)
     if why := why_it_stays(message):

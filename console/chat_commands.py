@@ -100,8 +100,7 @@ def handle_message(
     talk.demand_no_helper(conversation, by)
     with transaction.atomic():
         count_message(conversation.owner_id)
-        rows = Conversation.objects.select_for_update(no_key=True)
-        conversation = rows.get(pk=conversation.pk)
+        conversation = events.locked_conversation(conversation.pk)
         if sent_as and (known := taken_in(conversation, sent_as)):
             return known
         if wanted:  # what can be refused is refused before anything is begun

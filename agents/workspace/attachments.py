@@ -134,6 +134,8 @@ def send_with(message: Message, files: Files) -> None:
 
 def return_to_box(conversation: Conversation, files: Files) -> None:
     """In the caller's transaction."""
+    if not files:  # Django would put the statement together all the same
+        return
     keys = [each.pk for each in files]
     Attachment.objects.filter(pk__in=keys).update(conversation=conversation.pk, in_box=True)
 
