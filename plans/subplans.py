@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from django.db import transaction
 from django.utils import timezone
 
@@ -17,7 +19,7 @@ from plans import actions
 from plans.actions.comments import give_back_comments
 from plans.actions.run import start_run
 from plans.models import Attempt, Plan, Run, State
-from plans.progress import progress
+from plans.progress import ProgressSnapshot, progress
 from plans.queries import AGENT, SYSTEM, checklist, plan_of_turn, record_event
 from plans.text_plans import accept_text_plan
 
@@ -112,7 +114,13 @@ def report_to_parent(turn: Turn) -> None:
         deliver(conversation, f"The agent's plan did not come to its end: {why}", failed=True)
 
 
-def subplan_summary(plan: Plan) -> dict[str, object]:
+class Subplan(NamedTuple):
     """How far a nested plan is, in short."""
-    counts = progress(plan, list(checklist(plan)))
-    return {"id": plan.pk, "title": plan.title, "state": plan.state, "progress": counts}
+
+    id: int
+    title: str
+    progress: ProgressSnapshot
+
+
+def subplan_summary(plan: Plan) -> Subplan:
+    return Subplan(plan.pk, plan.title, progress(plan, list(checklist(plan))))

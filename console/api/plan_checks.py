@@ -10,11 +10,11 @@ from pydantic import Field
 
 from console.api.auth import person, plan_of, subtask_of
 from console.api.fields import Flag, Whole
-from console.api.plan_shapes import PlanShape
 from console.api.plans import Version, plan_response, version_seen
 from console.api.shapes import Body, answers
 from plans import actions
 from plans.check_text import Check
+from plans.snapshot import PlanSnapshot
 
 router = Router(tags=["plans"])
 
@@ -44,7 +44,7 @@ class Looked(Body):
     check: Annotated[str, Field(max_length=12)] = ""
 
 
-@router.post("/{id}/check", response=answers(PlanShape, 404, 409, status=202))
+@router.post("/{id}/check", response=answers(PlanSnapshot, 404, 409, status=202))
 def check_all(request: HttpRequest, id: int, body: ChecksWanted | None = None) -> HttpResponse:
     """Run the checks of all that is done again; `checking` of the plan says how far that is."""
     plan, body = plan_of(request, id), body or ChecksWanted()
@@ -52,7 +52,7 @@ def check_all(request: HttpRequest, id: int, body: ChecksWanted | None = None) -
     return plan_response(plan, status=202)
 
 
-@router.post("/{id}/subtasks/{key}/check", response=answers(PlanShape, 404, 409, status=202))
+@router.post("/{id}/subtasks/{key}/check", response=answers(PlanSnapshot, 404, 409, status=202))
 def check_one(
     request: HttpRequest, id: int, key: str, body: OneCheck | None = None
 ) -> HttpResponse:
@@ -63,7 +63,7 @@ def check_one(
     return plan_response(plan, status=202)
 
 
-@router.post("/{id}/subtasks/{key}/look", response=answers(PlanShape, 404, 409))
+@router.post("/{id}/subtasks/{key}/look", response=answers(PlanSnapshot, 404, 409))
 def look(request: HttpRequest, id: int, key: str, body: Looked | None = None) -> HttpResponse:
     """You have looked at it yourself: it counts as checked, with your name."""
     plan, body = plan_of(request, id), body or Looked()
@@ -72,7 +72,9 @@ def look(request: HttpRequest, id: int, key: str, body: Looked | None = None) ->
     return plan_response(plan)
 
 
-@router.post("/{id}/subtasks/{key}/checks", response=answers(PlanShape, 404, 409, 412, status=201))
+@router.post(
+    "/{id}/subtasks/{key}/checks", response=answers(PlanSnapshot, 404, 409, 412, status=201)
+)
 def add_check(
     request: HttpRequest, id: int, key: str, body: CheckWanted, if_match: Version = None
 ) -> HttpResponse:
@@ -85,7 +87,7 @@ def add_check(
     return plan_response(plan, status=201)
 
 
-@router.put("/{id}/subtasks/{key}/checks/{check}", response=answers(PlanShape, 404, 409, 412))
+@router.put("/{id}/subtasks/{key}/checks/{check}", response=answers(PlanSnapshot, 404, 409, 412))
 def change_check(
     request: HttpRequest, id: int, key: str, check: str, body: CheckWanted, if_match: Version = None
 ) -> HttpResponse:
@@ -98,7 +100,7 @@ def change_check(
     return plan_response(plan)
 
 
-@router.delete("/{id}/subtasks/{key}/checks/{check}", response=answers(PlanShape, 404, 409, 412))
+@router.delete("/{id}/subtasks/{key}/checks/{check}", response=answers(PlanSnapshot, 404, 409, 412))
 def remove_check(
     request: HttpRequest, id: int, key: str, check: str, if_match: Version = None
 ) -> HttpResponse:

@@ -11,13 +11,13 @@ from pydantic import Field
 
 from agents.models import Turn
 from console.api.auth import person, plan_of, subtask_of
-from console.api.plan_shapes import PlanShape
 from console.api.plans import Version, plan_response, version_seen
 from console.api.shapes import Body, TurnShape, answers
 from console.throttling import count_message
 from plans import actions
 from plans.comments import MOST_CHARACTERS
 from plans.schemas import VISIBLE, Text
+from plans.snapshot import PlanSnapshot
 
 router = Router(tags=["plans"])
 
@@ -32,7 +32,7 @@ class CommentsSent(Body):
     text: Text = ""
 
 
-@router.put("/{id}/subtasks/{key}/comment", response=answers(PlanShape, 404, 409))
+@router.put("/{id}/subtasks/{key}/comment", response=answers(PlanSnapshot, 404, 409))
 def keep_comment(request: HttpRequest, id: int, key: str, body: Comment) -> HttpResponse:
     """Keep it until it is sent; it takes the place of the one that is there."""
     plan = plan_of(request, id)
@@ -40,7 +40,7 @@ def keep_comment(request: HttpRequest, id: int, key: str, body: Comment) -> Http
     return plan_response(actions.keep_comment(plan, key, body.text, person(request).username))
 
 
-@router.delete("/{id}/subtasks/{key}/comment", response=answers(PlanShape, 404, 409))
+@router.delete("/{id}/subtasks/{key}/comment", response=answers(PlanSnapshot, 404, 409))
 def remove_comment(request: HttpRequest, id: int, key: str) -> HttpResponse:
     plan = plan_of(request, id)
     subtask_of(plan, key)

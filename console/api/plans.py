@@ -31,7 +31,7 @@ from console.api.plan_bodies import (
     RunMode,
     SubtaskPatch,
 )
-from console.api.plan_shapes import AskedShape, PlanShape
+from console.api.plan_shapes import AskedShape
 from console.api.shapes import Page, PageNumber, TurnShape, answers, page_of
 from console.throttling import count_message
 from plans import actions, documents, search
@@ -39,13 +39,13 @@ from plans.actions.create import bind
 from plans.expected_version import demand_active
 from plans.models import Plan
 from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
-from plans.snapshot import snapshot
+from plans.snapshot import PlanSnapshot, plan_snapshot
 
 router = Router(tags=["plans"])
 Version = Annotated[str | None, Header(alias="If-Match", description='The version read: "3"')]
 
 
-@router.get("", response=answers(Page[PlanShape]))
+@router.get("", response=answers(Page[PlanSnapshot]))
 def list_plans(
     request: HttpRequest, wanted: Annotated[PlansWanted, Query()], page: PageNumber = 1
 ) -> HttpResponse:
@@ -54,10 +54,11 @@ def list_plans(
     rows = search.in_groups(rows, wanted.standings)
     rows = rows.filter(state=wanted.state) if wanted.state else rows
     plans, count = page_of(search.ordered(rows, wanted.sort).select_related("conversation"), page)
-    return JsonResponse({"items": [snapshot(plan) for plan in plans], "count": count})
+    items = [plan_snapshot(plan).document() for plan in plans]
+    return JsonResponse({"items": items, "count": count})
 
 
-@router.post("", response=answers(PlanShape, 404, 409, status=201) | {202: AskedShape})
+@router.post("", response=answers(PlanSnapshot, 404, 409, status=201) | {202: AskedShape})
 def create_plan(
     request: HttpRequest, body: NewPlan
 ) -> HttpResponse | Status[dict[str, int | None]]:
@@ -86,13 +87,13 @@ def create_plan(
         return plan_response(plan, status=201)
 
 
-@router.get("/{id}", response=answers(PlanShape, 404))
+@router.get("/{id}", response=answers(PlanSnapshot, 404))
 def get_plan(request: HttpRequest, id: int) -> HttpResponse:
     """Its ETag is the version that If-Match wants."""
     return plan_response(plan_of(request, id))
 
 
-@router.patch("/{id}", response=answers(PlanShape, 404, 409, 412, 428))
+@router.patch("/{id}", response=answers(PlanSnapshot, 404, 409, 412, 428))
 def edit_plan(
     request: HttpRequest, id: int, body: PlanPatch, if_match: Version = None
 ) -> HttpResponse:
@@ -113,7 +114,7 @@ def delete_plan(request: HttpRequest, id: int) -> Status[None]:
     return Status(204, None)
 
 
-@router.post("/{id}/activate", response=answers(PlanShape, 404, 409))
+@router.post("/{id}/activate", response=answers(PlanSnapshot, 404, 409))
 def activate(request: HttpRequest, id: int) -> HttpResponse:
     """Put it into its conversation's drawer; not while another one runs there."""
     plan = plan_of(request, id)
@@ -121,14 +122,14 @@ def activate(request: HttpRequest, id: int) -> HttpResponse:
     return plan_response(plan)
 
 
-@router.post("/{id}/use-again", response=answers(PlanShape, 404, 409, status=201))
+@router.post("/{id}/use-again", response=answers(PlanSnapshot, 404, 409, status=201))
 def use_again(request: HttpRequest, id: int) -> HttpResponse:
     """A new plan with the same text, which waits for a yes of its own."""
     again = actions.use_again(plan_of(request, id), person(request).username)
     return plan_response(again, status=201)
 
 
-@router.post("/{id}/approve", response=answers(PlanShape, 404, 409))
+@router.post("/{id}/approve", response=answers(PlanSnapshot, 404, 409))
 def approve(request: HttpRequest, id: int, body: Approval) -> HttpResponse:
     """A yes to exactly this version; 409 with the current one when it is another, and where kept
     comments wait that `without_comments` does not leave behind."""
@@ -152,7 +153,7 @@ def revise(request: HttpRequest, id: int, body: Feedback) -> Status[Turn]:
     return Status(202, turn)
 
 
-@router.post("/{id}/cancel", response=answers(PlanShape, 404, 409))
+@router.post("/{id}/cancel", response=answers(PlanSnapshot, 404, 409))
 def cancel(request: HttpRequest, id: int, body: Reason | None = None) -> HttpResponse:
     plan = plan_of(request, id)
     reason = body.reason.strip() if body else ""
@@ -160,7 +161,7 @@ def cancel(request: HttpRequest, id: int, body: Reason | None = None) -> HttpRes
     return plan_response(plan)
 
 
-@router.post("/{id}/run", response=answers(PlanShape, 404, 409, 412))
+@router.post("/{id}/run", response=answers(PlanSnapshot, 404, 409, 412))
 def run(
     request: HttpRequest, id: int, body: RunMode | None = None, if_match: Version = None
 ) -> HttpResponse:
@@ -172,7 +173,7 @@ def run(
     return plan_response(plan)
 
 
-@router.post("/{id}/pause", response=answers(PlanShape, 404, 409))
+@router.post("/{id}/pause", response=answers(PlanSnapshot, 404, 409))
 def pause(request: HttpRequest, id: int) -> HttpResponse:
     """After the tool call that is running now."""
     plan = plan_of(request, id)
@@ -180,14 +181,14 @@ def pause(request: HttpRequest, id: int) -> HttpResponse:
     return plan_response(plan)
 
 
-@router.post("/{id}/resume", response=answers(PlanShape, 404, 409, 412))
+@router.post("/{id}/resume", response=answers(PlanSnapshot, 404, 409, 412))
 def resume(request: HttpRequest, id: int, if_match: Version = None) -> HttpResponse:
     plan = plan_of(request, id)
     actions.resume_plan(plan, person(request).username, version_seen(plan, if_match))
     return plan_response(plan)
 
 
-@router.post("/{id}/stop", response=answers(PlanShape, 404, 409))
+@router.post("/{id}/stop", response=answers(PlanSnapshot, 404, 409))
 def stop(request: HttpRequest, id: int) -> HttpResponse:
     """At once, in the middle of a call; the subtask is to do again."""
     plan = plan_of(request, id)
@@ -211,7 +212,7 @@ def replan(
 
 @router.post(
     "/{id}/budget",
-    response=answers(PlanShape, 404, 409, 412),
+    response=answers(PlanSnapshot, 404, 409, 412),
     operation_id="console_api_steering_raise_budget",
 )
 def raise_budget(
@@ -225,9 +226,9 @@ def raise_budget(
 
 def plan_response(plan: Plan, status: int = 200) -> HttpResponse:
     """The plan as it is after what was done to it."""
-    now = snapshot(plan)
-    response = JsonResponse(now, status=status)
-    response.headers["ETag"] = f'"{now["version"]}"'
+    now = plan_snapshot(plan)
+    response = JsonResponse(now.document(), status=status)
+    response.headers["ETag"] = f'"{now.version}"'
     return response
 
 
@@ -248,7 +249,7 @@ def version_seen(plan: Plan, if_match: str | None, *, needed: bool = False) -> i
     return version
 
 
-@router.post("/{id}/subtasks", response=answers(PlanShape, 404, 409, 412, status=201))
+@router.post("/{id}/subtasks", response=answers(PlanSnapshot, 404, 409, 412, status=201))
 def add_subtask(
     request: HttpRequest, id: int, body: NewSubtask, if_match: Version = None
 ) -> HttpResponse:
@@ -259,7 +260,7 @@ def add_subtask(
     return plan_response(plan, status=201)
 
 
-@router.patch("/{id}/subtasks/{key}", response=answers(PlanShape, 404, 409, 412))
+@router.patch("/{id}/subtasks/{key}", response=answers(PlanSnapshot, 404, 409, 412))
 def change_subtask(
     request: HttpRequest, id: int, key: str, body: SubtaskPatch, if_match: Version = None
 ) -> HttpResponse:
@@ -275,7 +276,7 @@ def change_subtask(
     return plan_response(plan)
 
 
-@router.delete("/{id}/subtasks/{key}", response=answers(PlanShape, 404, 409, 412))
+@router.delete("/{id}/subtasks/{key}", response=answers(PlanSnapshot, 404, 409, 412))
 def remove_subtask(
     request: HttpRequest, id: int, key: str, if_match: Version = None
 ) -> HttpResponse:
@@ -285,7 +286,7 @@ def remove_subtask(
     return plan_response(plan)
 
 
-@router.post("/{id}/subtasks/{key}/retry", response=answers(PlanShape, 404, 409, 412))
+@router.post("/{id}/subtasks/{key}/retry", response=answers(PlanSnapshot, 404, 409, 412))
 def retry_subtask(
     request: HttpRequest,
     id: int,
@@ -303,7 +304,7 @@ def retry_subtask(
     return plan_response(plan)
 
 
-@router.post("/{id}/subtasks/{key}/skip", response=answers(PlanShape, 404, 409, 412))
+@router.post("/{id}/subtasks/{key}/skip", response=answers(PlanSnapshot, 404, 409, 412))
 def skip_subtask(
     request: HttpRequest,
     id: int,

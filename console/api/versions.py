@@ -14,7 +14,7 @@ from agents.models import Event
 from agents.text.diff import Op, TextRun
 from console.api.auth import person, plan_of
 from console.api.fields import AsWritten
-from console.api.plan_shapes import AttemptShape, PlanShape, VersionShape, VersionTextShape
+from console.api.plan_shapes import AttemptShape, VersionShape, VersionTextShape
 from console.api.plans import Version, plan_response, version_seen
 from console.api.shapes import Body, EventShape, Page, answers
 from console.call_images import plan_markdown
@@ -23,6 +23,7 @@ from plans.changes.undone import undos_about
 from plans.comments import answered_between
 from plans.diff import Change, PlanDiff, SubtaskDiff, diff
 from plans.models import Attempt, Plan, PlanVersion
+from plans.snapshot import PlanSnapshot
 
 router = Router(tags=["plans"])
 Document = dict[str, object]
@@ -159,7 +160,7 @@ def answered(plan: Plan, old: PlanVersion, new: PlanVersion, changed: PlanDiff) 
     ]
 
 
-@router.post("/{id}/go-back", response=answers(PlanShape, 404, 409, 412))
+@router.post("/{id}/go-back", response=answers(PlanSnapshot, 404, 409, 412))
 def go_back(
     request: HttpRequest, id: int, body: GoingBack, if_match: Version = None
 ) -> HttpResponse:
