@@ -42,9 +42,8 @@ from plans.queries import (
     question_call,
 )
 from plans.queries import requested_by as asking_message
-from plans.snapshot import PlanSnapshot, SubtaskSnapshot, open_turns_of, snapshot_of
+from plans.snapshot import PlanSnapshot, open_turns_of, plan_snapshot, snapshot_of
 from plans.status import Asking
-from plans.subplans import Subplan, subplan_summary
 
 
 @prepared
@@ -198,7 +197,7 @@ class ConversationState:
     @cached_property
     def checking(self) -> Checking | None:
         """What its checks say of the subtask that is worked on."""
-        row = self.current if self.plan else None
+        row = self.plan.current if self.plan else None
         if self.plan is None or not row or row.state != "in_progress" or not row.checks:
             return None
         return checking_of(self.plan.id, row.key)
@@ -248,18 +247,13 @@ class ConversationState:
         turns = turns_of_subtasks.rows(plan=self.plan.id) if self.plan else []
         return {key: f"turn-{turn}" for key, turn in turns}
 
-    @property
-    def current(self) -> SubtaskSnapshot | None:
-        """The subtask that is worked on, or would be next."""
-        return self.plan.current if self.plan else None
-
     @cached_property
-    def nested(self) -> dict[int, Subplan]:
+    def nested(self) -> dict[int, PlanSnapshot]:
         """Plans by which other agents work for a subtask, by their number."""
         nested = [row.plan for row in self.plan.subtasks if row.plan] if self.plan else []
         if not nested:
             return {}
-        return {plan.pk: subplan_summary(plan) for plan in Plan.objects.filter(pk__in=nested)}
+        return {plan.pk: plan_snapshot(plan) for plan in Plan.objects.filter(pk__in=nested)}
 
     @cached_property
     def helper(self) -> str:

@@ -115,8 +115,7 @@ def failed_at(number: int | None, total: int) -> str:
 def ending_of_plan(message: Message, plan: PlanSnapshot) -> Ending:
     """Of the plan itself; history where a subtask that was not true any more is done again."""
     then = message.meta.get("checked")
-    places = {"by_word_at": numbers_of(plan, None), "regressed_at": numbers_of(plan, False)}
-    now = {**plan.progress.model_dump(), **places}
+    now = plan.checked
     checked = checked_line(then or now, checked_then(message, plan)) if now["total"] else None
     if message.meta.get("over") or plan.is_open:
         shape = checked.shape if checked else "done"
@@ -166,12 +165,6 @@ def regressed_words(numbers: Sequence[int]) -> str:
         len(numbers),
     )
     return words.format(numbers=listed([*map(str, numbers)])) if numbers else ""
-
-
-def numbers_of(plan: PlanSnapshot, verified: bool | None) -> list[int]:
-    """The numbers of those that are done so."""
-    rows = enumerate(plan.subtasks, 1)
-    return [i for i, row in rows if row.state == "done" and row.verified is verified]
 
 
 def files_of(plan: PlanSnapshot, conversation: int) -> ClosingFiles:

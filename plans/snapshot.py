@@ -38,6 +38,11 @@ from plans.schemas import why_too_many
 from plans.status import MARKS, Asking, Facts, Status, facts_of_row, mark_of_done, status_of
 
 Json = dict[str, JsonValue]
+OF_ROW = (
+    *("goal", *PLAN_TEXT, "state", "reason", "outcome", "version", "approved_version"),
+    *("approved_by", "run", "pause_reason", "paused_by", "budget", "metadata"),
+)
+MOMENTS = ("approved_at", "created_at", "updated_at", "finished_at")
 
 
 class ApprovalSnapshot(BaseModel, extra="forbid"):
@@ -157,7 +162,8 @@ class SubtaskSnapshot:
     @property
     def checks_words(self) -> str:
         count = len(self.checks)
-        return checks_words(count) if count else gettext("no check")
+        words = ngettext("{n} check", "{n} checks", count) if count else gettext("no check")
+        return words.format(n=count)
 
     @property
     def not_run(self) -> CheckSnapshot | None:
@@ -313,6 +319,18 @@ class PlanSnapshot(BaseModel, extra="forbid"):
         return max((each.checked_at for each in self.subtasks), default="")
 
     @property
+    def checked(self) -> dict[str, Any]:
+        """Its progress, with the numbers of what is done by word or no longer true, and when that
+        was seen."""
+        rows = list(enumerate(self.subtasks, 1))
+        return {
+            **self.progress.model_dump(),
+            "by_word_at": [place for place, each in rows if each.is_by_word],
+            "regressed_at": [place for place, each in rows if each.is_regressed],
+            "at": self.checked_at,
+        }
+
+    @property
     def runnable_checks(self) -> int:
         """How many checks of what is done can be run again."""
         return sum(len(each.checks) for each in self.done)
@@ -334,10 +352,6 @@ class PlanSnapshot(BaseModel, extra="forbid"):
         """What follows the number of subtasks: , 6 checks."""
         n = sum(len(each.checks) for each in self.subtasks)
         return ngettext(", {n} check", ", {n} checks", n).format(n=n) if n else ""
-
-
-def checks_words(count: int) -> str:
-    return ngettext("{n} check", "{n} checks", count).format(n=count)
 
 
 def name_of_mark(mark: str, reason: str) -> str:
@@ -423,38 +437,25 @@ def snapshot_of(plan: Plan, seq: int, open_turns: list[Turn]) -> PlanSnapshot:
     so_far, asking = progress(plan, rows), Asking.of(turns)
     asks = plan.is_open and any(turn.pk in asking.questions for turn in run)
     question = open_question(plan) if asks else ""
-    is_hidden = plan.card_id is not None and bool(hidden_message.rows(message=plan.card_id))
-    row = facts_of_row(plan, is_hidden=is_hidden)
-    status = status_of(
-        Facts(
-            **row,
-            has_subtasks=bool(rows),
-            is_tried=any(each.attempts for each in subtasks),
-            has_failed=any(each.failed for each in subtasks),
-            has_checked=bool(so_far.checked),
-            has_by_word=bool(so_far.by_word),
-            has_regressed=bool(so_far.regressed),
-            is_held=any(turn.not_before for turn in run),
-            asks_question=bool(question),
-            asks_approval=bool(asking.calls),
-        )
-    )
     retries = [turn.not_before for turn in run if turn.not_before]
-    moments = ("approved_at", "created_at", "updated_at", "finished_at")
-    names = (
-        *("goal", *PLAN_TEXT, "state", "reason", "outcome", "version", "approved_version"),
-        *("approved_by", "run", "pause_reason", "paused_by", "budget", "metadata"),
+    facts = Facts(
+        **facts_of_row(plan, is_hidden=has_hidden_card(plan)),
+        **marks_of(subtasks, so_far),
+        is_held=bool(retries),
+        asks_question=bool(question),
+        asks_approval=bool(asking.calls),
     )
+    status, seconds = status_of(facts), times_of_plan(plan, attempts).document()
     return PlanSnapshot.model_construct(
         id=plan.pk,
         conversation=plan.conversation_id,
         active=bool(pointers_to.rows(plan=plan.pk)),
         seq=seq,
-        **{name: getattr(plan, name) for name in names},
-        **{name: timestamp(getattr(plan, name)) for name in moments},
+        **{name: getattr(plan, name) for name in OF_ROW},
+        **{name: timestamp(getattr(plan, name)) for name in MOMENTS},
         run_mode=plan.run_options.get("mode"),
-        halted=row["is_halted"],
-        hidden=row["is_hidden"],
+        halted=facts.is_halted,
+        hidden=facts.is_hidden,
         retry_at=timestamp(min(retries, default=None)),
         attention=status.attention,
         standing=status.word,
@@ -466,9 +467,27 @@ def snapshot_of(plan: Plan, seq: int, open_turns: list[Turn]) -> PlanSnapshot:
         progress=so_far,
         changes=changes[""],
         subtasks=subtasks,
-        **used_by(attempts).document()
-        | {"seconds": SecondsSnapshot.model_construct(**times_of_plan(plan, attempts).document())},
+        **used_by(attempts).document() | {"seconds": SecondsSnapshot.model_construct(**seconds)},
     )
+
+
+def has_hidden_card(plan: Plan) -> bool:
+    """Whether it was proposed in an alternative that is not shown; once approved it is in view."""
+    if plan.approved_version is not None or plan.card_id is None:
+        return False
+    return bool(hidden_message.rows(message=plan.card_id))
+
+
+def marks_of(subtasks: list[SubtaskSnapshot], so_far: ProgressSnapshot) -> dict[str, Any]:
+    """The facts that its subtasks are."""
+    return {
+        "has_subtasks": bool(subtasks),
+        "is_tried": any(each.attempts for each in subtasks),
+        "has_failed": any(each.failed for each in subtasks),
+        "has_checked": bool(so_far.checked),
+        "has_by_word": bool(so_far.by_word),
+        "has_regressed": bool(so_far.regressed),
+    }
 
 
 def checking(turn: Turn, subtasks: list[Subtask]) -> CheckingSnapshot:

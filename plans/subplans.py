@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from django.db import transaction
 from django.utils import timezone
 
@@ -19,8 +17,7 @@ from plans import actions
 from plans.actions.comments import give_back_comments
 from plans.actions.run import start_run
 from plans.models import Attempt, Plan, Run, State
-from plans.progress import ProgressSnapshot, progress
-from plans.queries import AGENT, SYSTEM, checklist, plan_of_turn, record_event
+from plans.queries import AGENT, SYSTEM, plan_of_turn, record_event
 from plans.text_plans import accept_text_plan
 
 # Nobody raises the budget of such a plan, or looks in the place of a check.
@@ -112,15 +109,3 @@ def report_to_parent(turn: Turn) -> None:
         own = Attempt.objects.filter(turn=turn).first()  # an error of another attempt is over
         why = turn.error or (own.error if own else "") or "it was stopped"
         deliver(conversation, f"The agent's plan did not come to its end: {why}", failed=True)
-
-
-class Subplan(NamedTuple):
-    """How far a nested plan is, in short."""
-
-    id: int
-    title: str
-    progress: ProgressSnapshot
-
-
-def subplan_summary(plan: Plan) -> Subplan:
-    return Subplan(plan.pk, plan.title, progress(plan, list(checklist(plan))))

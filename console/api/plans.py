@@ -7,7 +7,7 @@ from typing import Annotated
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from ninja import Header, Query, Router
+from ninja import Header, Query, Router, Schema
 from ninja.responses import Status
 
 from agents.actions import create_conversation, name_untitled, start_turn
@@ -31,7 +31,6 @@ from console.api.plan_bodies import (
     RunMode,
     SubtaskPatch,
 )
-from console.api.plan_shapes import AskedShape
 from console.api.shapes import Page, PageNumber, TurnShape, answers, page_of
 from console.throttling import count_message
 from plans import actions, documents, search
@@ -43,6 +42,13 @@ from plans.snapshot import PlanSnapshot, plan_snapshot
 
 router = Router(tags=["plans"])
 Version = Annotated[str | None, Header(alias="If-Match", description='The version read: "3"')]
+
+
+class AskedShape(Schema):
+    """A plan is being asked for: it appears as the conversation's plan."""
+
+    conversation: int
+    turn: int | None
 
 
 @router.get("", response=answers(Page[PlanSnapshot]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from django import template
 from django.template.loader import render_to_string
@@ -29,7 +28,7 @@ from console.templatetags.formats import tokens_used
 from plans.schemas import why_too_few
 from plans.snapshot import PlanSnapshot, SubtaskSnapshot
 
-MOST_ROWS, LONG_ROW = 2_000, 2_000  # rows that are remembered; none with more characters of text
+MOST_ROWS, LONG_ROW = 2_000, 3_000  # rows that are remembered; none of more characters as JSON
 LINES_OF_OUTCOME, CHARACTERS_OF_LINE = 3, 45  # in the drawer, as narrow as it is beside a chat
 
 ROWS = TypeAdapter(SubtaskSnapshot)
@@ -106,58 +105,37 @@ def id_within(row: SubtaskSnapshot, plan: int) -> str:
     return f"{plan}-{row.key}"
 
 
-class RestingRow(NamedTuple):
-    """All that a row is drawn from in which nothing happens: equal ones read the same."""
-
-    conversation: int
-    plan: int
-    number: int
-    anchor: str
-    editable: bool
-    commentable: bool
-    skippable: bool
-    why_it_stays: str  # in the list; empty where it may be removed
-    is_proposed: bool
-    is_finished: bool
-    is_checking: bool
-    viewer: str
-    changed: str  # how much, in words
-    asks: frozenset[str]  # tools that wait for a word before each call
-
-
 @register.simple_tag(takes_context=True)
 def subtask(context: template.Context, row: SubtaskSnapshot, number: int) -> SafeString:
     """A row of the checklist."""
     plan: PlanSnapshot = context["plan"]
     now: ConversationState = context["now"]
-    is_next = row is plan.current
-    resting = RestingRow(
-        conversation=now.conversation.pk,
-        plan=plan.id,
-        number=number,
-        anchor=now.anchors.get(row.key, ""),
-        editable=row.state == "todo" and plan.takes_edits,
-        commentable=row.state == "todo" and plan.is_proposed,
-        skippable=is_next and may_be_skipped(row, plan),
-        why_it_stays=why_too_few(len(plan.subtasks) - 1),
-        is_proposed=plan.is_proposed,
-        is_finished=plan.state == "done",
-        is_checking=bool(plan.checking),
-        viewer=now.conversation.owner.username,
-        asks=now.asking_tools,
-        changed=link_words(row.changes),
-    )
+    facts = {
+        "number": number,
+        "anchor": now.anchors.get(row.key, ""),
+        "editable": row.state == "todo" and plan.takes_edits,
+        "commentable": row.state == "todo" and plan.is_proposed,
+        "skippable": row is plan.current and may_be_skipped(row, plan),
+        "why_it_stays": why_too_few(len(plan.subtasks) - 1),
+        "is_proposed": plan.is_proposed,
+        "is_finished": plan.state == "done",
+        "is_checking": bool(plan.checking),
+        "viewer": now.conversation.owner.username,
+        "asks": now.asking_tools,
+        "changed": link_words(row.changes),
+    }
     if row.state == "in_progress" or row.plan or row.failed or row.is_regressed:
         whole = {"now": now, "conversation": now.conversation, "plan": plan, "row": row}
-        return render_to_string("plans/_subtask.html", resting._asdict() | whole)
+        return render_to_string("plans/_subtask.html", facts | whole)
     text = ROWS.dump_json(row, exclude_unset=True)
-    return (draw_resting if len(text) > LONG_ROW else drawn_resting)(resting, text)
+    draw = draw_resting if len(text) > LONG_ROW else drawn_resting
+    return draw(now.conversation.pk, plan.id, text, **facts)
 
 
-def draw_resting(resting: RestingRow, text: bytes) -> SafeString:
-    values = {"conversation": {"pk": resting.conversation}, "plan": {"id": resting.plan}}
-    row = ROWS.validate_json(text)
-    return render_to_string("plans/_subtask.html", resting._asdict() | values | {"row": row})
+def draw_resting(conversation: int, plan: int, text: bytes, **facts: object) -> SafeString:
+    """A row in which nothing happens: all that it is drawn from, so that equal ones read alike."""
+    facts |= {"conversation": {"pk": conversation}, "plan": {"id": plan}}
+    return render_to_string("plans/_subtask.html", facts | {"row": ROWS.validate_json(text)})
 
 
 # Each event of a run draws the whole list, at 0.3 ms a row (4 ms for 20).

@@ -42,7 +42,6 @@ from plans.queries import plans_below
 from plans.search import NEEDS_ME, NEWEST, OPEN, ORDERS, Query
 from plans.snapshot import plan_snapshot
 from plans.status import Group
-from plans.subplans import subplan_summary
 
 PER_PAGE = 50
 
@@ -77,7 +76,7 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
     is_shortened = draw(works)
     turns = {a.turn_id: work.subtask.pk for work in works for a in work.attempts}
     below = plans_below(turns)
-    rows = {plan.pk: subplan_summary(plan) for plan in Plan.objects.filter(pk__in=below.values())}
+    rows = {plan.pk: plan_snapshot(plan) for plan in Plan.objects.filter(pk__in=below.values())}
     viewer = person(request).username
     context = {
         "seen": seq,
