@@ -272,13 +272,17 @@ def record_end(row: Undo, sentences: list[Sentence]) -> None:
         message.meta = {"sentences": sentences} | ({"undo": row.pk} if row.steps else {})
         put(message, row.conversation_id, row.by)
         seq = events.record(row.conversation_id, "files.undone", f"undo:{row.pk}", row.by)
-        if row.reverses_id is not None:
-            close_notice(row, seq)
+        close_notices(row, seq)
 
 
-def close_notice(row: Undo, seq: int) -> None:
-    """The notice of the undo that this one reverses offers that no more."""
-    notices = Message.objects.filter(conversation=row.conversation_id, meta__undo=row.reverses_id)
+def close_notices(row: Undo, seq: int) -> None:
+    """The notice of the undo that this one reverses offers that no more; nor do those of undos that
+    brought back what it has taken away once more."""
+    undone = [row.reverses_id] if row.reverses_id else []
+    if row.whole and not row.reverses_id:
+        again = Undo.objects.filter(conversation=row.conversation_id, reverses__subject=row.subject)
+        undone += again.filter(pk__lt=row.pk).values_list("pk", flat=True)
+    notices = Message.objects.filter(conversation=row.conversation_id, meta__undo__in=undone)
     for message in notices:
         message.meta, message.changed_seq = {**message.meta, "reversed": True}, seq
         message.save(update_fields=["meta", "changed_seq"])

@@ -771,6 +771,16 @@ def test_a_move_is_one_file_and_what_was_new_is_removed(c):
     assert Message.objects.last().text == "You undid an undo. 4 files restored."
 
 
+def test_an_undo_of_an_undo_is_not_offered_to_be_undone_where_its_changes_are_undone_again(c):
+    plan = run(c, shell("echo > a.txt"), done(), done())
+    row = actions.undo_changes(Scope(plan), "alice")
+    actions.undo_changes(Scope(row), "alice")
+    again = actions.undo_changes(Scope(plan), "alice")
+    page = signed_in(person("alice")).get(f"/c/{c.pk}/").content.decode()
+    assert page.count("Undo the undo") == 1
+    assert f"/undos/{again.pk}/undo" in page
+
+
 def test_what_was_taken_back_stays_so_whatever_else_is_taken_back_and_brought_again(c):
     plan = run(c, shell("echo > a.txt"), done(), shell("echo > c.txt"), done())
     row = actions.undo_changes(Scope(plan), "alice")
