@@ -117,6 +117,10 @@ def test_escape_goes_back_and_a_changed_preview_opens_anew(site, open_tab):
     dialog.get_by_text("Restore", exact=True).click()
     dialog.get_by_role("button", name="Undo changes").click()
     expect(page.locator("#undone-toast")).to_contain_text("3 files restored. 1 file removed.")
+    expect(page).to_have_url(re.compile(f"/c/{chat}/$"))
+    page.reload()
+    expect(page.get_by_role("button", name="Undo the undo")).to_have_count(1)
+    expect(page.locator("#undone-toast")).to_have_count(0)
     assert (files / "docs" / "api.md").read_text() == OLD
     page.keyboard.press("Escape")
     expect(page.get_by_role("textbox", name="Message")).to_be_visible()
