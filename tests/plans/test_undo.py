@@ -781,6 +781,17 @@ def test_an_undo_of_an_undo_is_not_offered_to_be_undone_where_its_changes_are_un
     assert f"/undos/{again.pk}/undo" in page
 
 
+def test_the_dialog_has_no_spaces_between_chinese_sentences(c):
+    (files_of(c) / "a.txt").write_text("one\n")
+    plan = run(c, shell("mv a.txt b.txt"), done(), shell("ls; pwd"), done())
+    (files_of(c) / "b.txt").write_text("hers\n")
+    address = f"/c/{c.pk}/changed/preview?plan={plan.pk}"
+    in_chinese = {"Accept-Language": "zh-hans"}
+    page = signed_in(person("alice")).get(address, headers=in_chinese).content.decode()
+    assert "只能与 b.txt 一起恢复，因为它们之间有移动。" in page
+    assert not re.findall(r"[。，：、]\s+(?!</)\S+", page)
+
+
 def test_what_was_taken_back_stays_so_whatever_else_is_taken_back_and_brought_again(c):
     plan = run(c, shell("echo > a.txt"), done(), shell("echo > c.txt"), done())
     row = actions.undo_changes(Scope(plan), "alice")
