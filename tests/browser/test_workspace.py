@@ -132,6 +132,22 @@ def test_a_name_that_is_taken_asks_and_both_are_kept(tab, folder):
     assert (folder / "docs" / "api-2.md").read_text() == "# Another"
 
 
+def test_an_upload_lands_in_the_folder_that_was_chosen_and_in_the_first_where_none_was(tab, folder):
+    opened(tab)
+    expect(row(tab, "docs")).to_be_focused()
+    sent = {"name": "new.md", "mimeType": "text/plain", "buffer": b"# New"}
+    for chosen, named, path in (("", "Scripted", "new.md"), ("src", "src", "src/new.md")):
+        if chosen:
+            row(tab, chosen).click()
+        expect(tab.button("Upload")).to_have_attribute("title", f"Upload into {named}")
+        with tab.page.expect_file_chooser() as chooser:
+            tab.button("Upload").click()
+        chooser.value.set_files([sent])
+        expect(tab.page.get_by_text(f"Uploaded {path}", exact=True)).to_be_visible()
+        assert (folder / path).exists()
+    assert not (folder / "docs" / "new.md").exists()
+
+
 def test_what_was_replaced_comes_back_by_undo_and_so_does_what_replaced_it(tab, folder):
     tab.expects("status of 409")
     row(opened(tab), "README.md").click()
