@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import PHONE
 from tests.images import PETROL, RED, png
 
 API = "# API reference\n\nReturns `202`.\n\n| Field | Type |\n| --- | --- |\n| url | string |\n"
@@ -146,6 +147,18 @@ def test_an_upload_lands_in_the_folder_that_was_chosen_and_in_the_first_where_no
         expect(tab.page.get_by_text(f"Uploaded {path}", exact=True)).to_be_visible()
         assert (folder / path).exists()
     assert not (folder / "docs" / "new.md").exists()
+
+
+def test_a_long_name_makes_the_rename_dialog_no_wider_than_a_phone(site, folder, open_tab):
+    (folder / f"{'long-' * 20}.md").write_text("text")
+    tab = open_tab(viewport=PHONE).chat(site.conversation("scripted"))
+    tab.page.keyboard.press("Control+Shift+f")
+    row(tab, f"{'long-' * 20}.md").focus()
+    tab.page.keyboard.press("F2")
+    dialog = tab.page.get_by_role("dialog", name="Rename")
+    for name in ("Cancel", "Save"):
+        expect(dialog.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
+    assert dialog.evaluate("dialog => dialog.scrollWidth <= dialog.clientWidth")
 
 
 def test_what_was_replaced_comes_back_by_undo_and_so_does_what_replaced_it(tab, folder):
