@@ -111,15 +111,15 @@ class Evidence:
             return Origin.UNSURE if is_unsure and whose == Origin.OWN else whose
         changed = there[1]
         others = is_within(changed, self.others.files.get(path, ()))
+        is_both = path in self.edited or self.is_taken(path, now)
         if is_within(changed, self.own.files.get(path, ())):
-            return Origin.UNSURE if others or self.is_taken(path, now) else Origin.OWN
+            return Origin.UNSURE if others or is_both else Origin.OWN
         if others:
             return Origin.OUTSIDE
         if is_within(changed, self.own.anywhere):
             is_theirs = is_within(changed, self.others.anywhere)
-            is_unsure = is_theirs or self.is_metadata(now.written_at(path))
-            is_unsure = is_unsure or self.is_taken(path, now)
-            return Origin.UNSURE if is_unsure else Origin.OWN
+            is_both = is_both or is_theirs or self.is_metadata(now.written_at(path))
+            return Origin.UNSURE if is_both else Origin.OWN
         return Origin.UNSURE if left == Origin.UNSURE else self.origin_of_quiet(path, changed, now)
 
     def is_metadata(self, written: int) -> bool:
