@@ -209,7 +209,11 @@ def sweep() -> None:
 
 
 def holds(key: str) -> bool:
-    return Trashed.objects.filter(key=key).exists()
+    """Whether it can come back."""
+    row = Trashed.objects.filter(key=key, at__gt=timezone.now() - RESTORABLE).first()
+    with suppress(OSError):
+        return row is not None and is_there(row)
+    return False
 
 
 def new_row(files: AgentFiles, path: str, key: str = "", *, was_replaced: bool = True) -> Trashed:
