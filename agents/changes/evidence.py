@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from agents.changes.authorship import Edits, Evidence, Left, Origin, Writes, above
@@ -73,7 +73,9 @@ def writes_of(turns: Iterable[int], root: Path) -> Writes:
 
 
 def named_file(workspace: Workspace, call: ToolCall) -> bytes:
-    """The file that a call names which writes one; empty where it is none of the folder."""
+    """The file that a call wrote, or names; empty where it is none of the folder."""
+    if wrote := getattr(call, "wrote", ""):
+        return path_bytes(wrote)
     with suppress(ToolFailed):
         return os.fsencode("/".join(workspace.locate(str(call.arguments.get("path") or ""))))
     return b""
@@ -100,7 +102,8 @@ def look_after_calls(evidence: Evidence, turns: Iterable[int]) -> None:
 def calls_of(turns: Iterable[int]) -> QuerySet[ToolCall]:
     began = ToolCall.objects.filter(turn__in=turns, started_at__isnull=False)
     writing = began.exclude(writes=False).exclude(writes=None, tool__in=READING_TOOLS)
-    return writing.only("tool", "arguments", "started_at", "finished_at", "folders")
+    rows = writing.only("tool", "arguments", "started_at", "finished_at", "folders")
+    return rows.annotate(wrote=F("file_change__path"))
 
 
 def checking_beside(recording: Recording) -> QuerySet[Turn, int]:

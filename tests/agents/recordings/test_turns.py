@@ -425,6 +425,23 @@ class TestWhoseItIs:
         tell(c, "write")
         assert origins(Recording.objects.get()) == {"c.md": "own", "a.md": "unsure"}
 
+    def test_a_file_that_was_written_through_a_link_is_known_by_where_that_led_then(self, folder):
+        c = linked(folder)
+        for name in "de":
+            (folder / name).mkdir()
+            (folder / name / "x").write_text("of before\n")
+        (folder / "link").symlink_to("d")
+        write = call("write_file", path="link/x", content="its\n")
+
+        def hers():
+            (folder / "link").unlink()
+            (folder / "link").symlink_to("e")
+            return say("ok")
+
+        scripted(self.apart(write, hers))
+        tell(c, "write")
+        assert origins(Recording.objects.get()) == {"d/x": "own", "link": "outside"}
+
     def test_a_file_that_a_turn_edits_time_and_again_is_its_own(self, folder):
         c = linked(folder)
         edits = [call("edit_file", path="a.md", old=str(i), new=str(i + 1)) for i in range(4)]
