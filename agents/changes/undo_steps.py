@@ -26,7 +26,6 @@ from agents.changes.store import BLOB, Oid, Store, StoreBroken, oid_of
 from agents.errors import DiskFull, Forbidden, Refused
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import (
-    EXCHANGES_NONE,
     NEW_FILE,
     NO_ROOM,
     FileName,
@@ -473,11 +472,10 @@ def after_a_kill(handle: int, name: FileName, step: Step, beside: Beside) -> Non
     if now is None and swapped != step.to:
         os.rename(beside.swapped, name, src_dir_fd=handle, dst_dir_fd=handle)
         return
-    if swapped not in (step.expect, step.to):
-        if now != step.to:
-            return  # two have saved one since: neither is thrown away
-        exchange(handle, beside.swapped, handle, name)
-    os.unlink(beside.swapped, dir_fd=handle)
+    is_known = swapped in (step.expect, step.to)
+    # Where two have saved one since neither is thrown away.
+    if is_known or (now == step.to and exchange(handle, beside.swapped, handle, name)):
+        os.unlink(beside.swapped, dir_fd=handle)
 
 
 def is_exchanged(
@@ -591,11 +589,7 @@ def takes_its_place(handle: int, name: FileName, new: FileName, step: Step) -> b
             os.unlink(new, dir_fd=handle)
             return False
         return True
-    try:
-        exchange(handle, new, handle, name)
-    except OSError as error:
-        if error.errno not in EXCHANGES_NONE:
-            raise
+    if not exchange(handle, new, handle, name):
         now, _ = version_in(handle, name, step.path)  # as near as such a disk comes to it
         if now == step.expect:
             os.replace(new, name, src_dir_fd=handle, dst_dir_fd=handle)
@@ -603,10 +597,10 @@ def takes_its_place(handle: int, name: FileName, new: FileName, step: Step) -> b
             os.unlink(new, dir_fd=handle)
         return now == step.expect
     was, _ = version_in(handle, new, step.path)
-    if was != step.expect:
-        exchange(handle, new, handle, name)
-    os.unlink(new, dir_fd=handle)
-    return was == step.expect
+    is_expected = was == step.expect
+    if is_expected or exchange(handle, new, handle, name):
+        os.unlink(new, dir_fd=handle)
+    return is_expected
 
 
 def tidy(root: Path, step: Step) -> None:
