@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
     @property
     def sign_name(self) -> str:
-        """What its mark is called: one mark stands for all ways to be abandoned, which the line names."""
+        """What its mark is called: one stands for all ways to be abandoned, told by the words."""
         return str(self.words) if self.sign == "abandoned" else ""
 
     def by(self, actor: Actor, viewer: str) -> Line:

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("agents", "0048_a_plan_is_current_on_the_command_line")]
+    dependencies = [("agents", "0049_the_file_that_a_call_wrote")]
 
     operations = [
         migrations.AddField(
