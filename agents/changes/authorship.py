@@ -221,8 +221,8 @@ class Evidence:
 
     def is_new(self, folder: bytes, now: Snapshot) -> bool:
         """Whether it is gone, or another one than was at that path before."""
-        is_known = bool(folder and self.folders)
-        return is_known and now.folders.get(folder, (0, 0))[0] != self.folders.get(folder, -1)
+        is_other = now.folders.get(folder, (0, 0))[0] != self.folders.get(folder, -1)
+        return bool(folder) and is_other and (bool(self.folders) or folder not in now.folders)
 
     def was_moved(self, folder: bytes, now: Snapshot) -> bool:
         """Whether a folder of before was moved here, and not along with the one that it is in."""

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from agents.changes.authorship import Origin
-from agents.changes.compare import Change, Side, Version, as_version
+from agents.changes.compare import Change, Side, Version, as_version, iso
 from agents.changes.scan import LARGEST, read_plain
 from agents.changes.store import BLOB, Oid, Store, StoreBroken, oid_of
 from agents.errors import DiskFull, Forbidden, Refused
@@ -116,7 +116,7 @@ def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
         for each in changes
         if each.is_unknown and each.origin != Origin.OUTSIDE
     ]
-    for path, old, new, origin in sides_of(changes):
+    for path, old, new, change in sides_of(changes):
         try:
             now, at = found(root, path, store)
         except (OSError, ValueError, ToolFailed):
@@ -124,7 +124,8 @@ def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
             continue
         if now == old:
             continue
-        fate = fate_of(old, new, now, origin)
+        is_as_left = now == new or (change.kind == "not_recorded" and iso(at) == change.at)
+        fate = fate_of(old, now, change.origin) if is_as_left else Fate.CHANGED
         if old and not is_kept(store, old):
             fate = Fate.LOST
         rows.append(Row(path, fate, now, old, at))
@@ -221,22 +222,21 @@ def is_emptied(root: Path, path: str, going: Collection[str]) -> bool:
     return True
 
 
-def fate_of(old: Version | None, new: Version | None, now: Version | None, origin: str) -> Fate:
-    if now != new:
-        return Fate.CHANGED
+def fate_of(old: Version | None, now: Version | None, origin: str) -> Fate:
+    """Of a file that is as the changes left it."""
     if origin == Origin.UNSURE:
         return Fate.UNSURE
     if old is None:
         return Fate.REMOVED
-    return Fate.COMES_BACK if new is None else Fate.BACK
+    return Fate.COMES_BACK if now is None else Fate.BACK
 
 
-def sides_of(changes: Iterable[Change]) -> Iterator[tuple[*Side, str]]:
-    """Of what is not others', with whose it is; what was there before is known of each."""
+def sides_of(changes: Iterable[Change]) -> Iterator[tuple[*Side, Change]]:
+    """Of what is not others'; what was there before is known of each."""
     for each in changes:
         if not each.is_unknown and each.origin != Origin.OUTSIDE:
             for side in each.sides:
-                yield *side, each.origin
+                yield *side, each
 
 
 def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | None, int]:
@@ -269,9 +269,9 @@ def version_in(
     if content is None:
         known = f"{path} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
         key = hashlib.sha256(known.encode()).hexdigest()[:16]
-        return Version(status.st_mode, key, status.st_size), status.st_mtime_ns
+        return Version(status.st_mode, key, status.st_size), status.st_ctime_ns
     oid = store.add_blob(content) if store else oid_of(BLOB, content)
-    return Version(status.st_mode, oid.hex(), len(content)), status.st_mtime_ns
+    return Version(status.st_mode, oid.hex(), len(content)), status.st_ctime_ns
 
 
 def content_of(name: bytes, handle: int, status: os.stat_result) -> bytes | None:

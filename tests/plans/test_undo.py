@@ -1038,11 +1038,15 @@ class TestApi:
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["yes | head -200 > a.txt", "rm a.txt; mkfifo a.txt", "ln ../agent.json a; mv a a.txt"],
+    ("command", "fate"),
+    [
+        ("yes | head -200 > a.txt", "goes_back"),
+        ("rm a.txt; mkfifo a.txt", "changed_since"),  # of pipes nothing is recorded
+        ("ln ../agent.json a; mv a a.txt", "goes_back"),
+    ],
 )
 def test_what_cannot_be_recorded_gives_way_to_what_was_there_before_and_comes_back(
-    c, monkeypatch, command
+    c, monkeypatch, command, fate
 ):
     for module in ("scan", "undo_steps"):
         monkeypatch.setattr(f"agents.changes.{module}.LARGEST", 100)
@@ -1050,8 +1054,9 @@ def test_what_cannot_be_recorded_gives_way_to_what_was_there_before_and_comes_ba
     file.write_text("one\n")
     plan = run(c, shell(command), done(), done())
     there = file.lstat()
-    assert fates(actions.preview_changes(Scope.named(plan, "s1"))) == {"a.txt": "changed_since"}
-    row = actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(force=True))
+    assert fates(actions.preview_changes(Scope.named(plan, "s1"))) == {"a.txt": fate}
+    word = Wanted(force=fate == "changed_since")
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice", word)
     assert row.whole and file.read_text() == "one\n"
     assert actions.undo_changes(Scope(row), "alice").whole
     again = file.lstat()
@@ -1463,3 +1468,16 @@ def test_what_cannot_be_recorded_stays_where_it_does_not_come_back_from_the_tras
     again = actions.undo_changes(Scope(row), "alice")
     assert again.kept == {"a.txt": "full"} and file.read_text() == "one\n"
     assert [each.name for each in files_of(c).iterdir()] == ["a.txt"]
+
+
+def test_what_cannot_be_recorded_and_was_changed_since_stays_without_a_word(c, monkeypatch):
+    for module in ("scan", "undo_steps"):
+        monkeypatch.setattr(f"agents.changes.{module}.LARGEST", 100)
+    file = files_of(c) / "a.txt"
+    file.write_text("one\n")
+    plan = run(c, shell("yes | head -200 > a.txt"), done(), done())
+    file.write_text("hers\n" * 200)
+    assert fates(actions.preview_changes(Scope.named(plan, "s1"))) == {"a.txt": "changed_since"}
+    with pytest.raises(NothingToUndo):
+        actions.undo_changes(Scope.named(plan, "s1"), "alice")
+    assert file.read_text() == "hers\n" * 200
