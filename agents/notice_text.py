@@ -15,6 +15,7 @@ SENTENCES: dict[str, Any] = {  # lazy texts, of which Django's stubs know no met
     "undone.reply": gettext_lazy("You undid the changes of a reply."),
     "undone.undo": gettext_lazy("You undid an undo."),
     "undo.restored": ngettext_lazy("{n} file restored.", "{n} files restored.", "n"),
+    "undo.removed": ngettext_lazy("{n} file removed.", "{n} files removed.", "n"),
     "undo.changed": ngettext_lazy(
         "{n} file stayed: it was changed meanwhile.",
         "{n} files stayed: they were changed meanwhile.",
@@ -36,6 +37,11 @@ SENTENCES: dict[str, Any] = {  # lazy texts, of which Django's stubs know no met
     "undo.not_kept": ngettext_lazy(
         "{n} file stayed: what it was is not kept any more.",
         "{n} files stayed: what they were is not kept any more.",
+        "n",
+    ),
+    "undo.blocked": ngettext_lazy(
+        "{n} file stayed: something else stands in its place.",
+        "{n} files stayed: something else stands in their place.",
         "n",
     ),
     "undo.failed": ngettext_lazy(

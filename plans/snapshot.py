@@ -35,7 +35,17 @@ from plans.models import (
 from plans.progress import ProgressSnapshot, progress
 from plans.queries import active_plan_and_goal, asking_plan, reload
 from plans.schemas import why_too_many
-from plans.status import MARKS, Asking, Facts, Status, facts_of_row, mark_of_done, status_of
+from plans.status import (
+    ENDED,
+    MARKS,
+    STATUSES,
+    Asking,
+    Facts,
+    Status,
+    facts_of_row,
+    mark_of_done,
+    status_of,
+)
 
 Json = dict[str, JsonValue]
 OF_ROW = (
@@ -356,8 +366,10 @@ class PlanSnapshot(BaseModel, extra="forbid"):
 
 def name_of_mark(mark: str, reason: str) -> str:
     """What a screen reader says for a subtask's mark."""
-    skipped = mark == "abandoned" and reason.startswith("skipped")
-    return gettext("Skipped") if skipped else str(MARKS[mark])
+    kind = reason.partition(":")[0] if mark == "abandoned" else ""
+    if kind in ENDED:  # with its plan, and in the same word
+        return STATUSES[kind].word
+    return gettext("Skipped") if kind == "skipped" else str(MARKS[mark])
 
 
 # How it is read

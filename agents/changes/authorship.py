@@ -111,15 +111,16 @@ class Evidence:
             return Origin.UNSURE if is_unsure and whose == Origin.OWN else whose
         changed = there[1]
         others = is_within(changed, self.others.files.get(path, ()))
+        is_both = path in self.edited or self.is_taken(path, now)
         if is_within(changed, self.own.files.get(path, ())):
-            return Origin.UNSURE if others or self.is_taken(path, now) else Origin.OWN
+            return Origin.UNSURE if others or is_both else Origin.OWN
         if others:
             return Origin.OUTSIDE
         if is_within(changed, self.own.anywhere):
             is_theirs = is_within(changed, self.others.anywhere)
-            is_unsure = is_theirs or self.is_metadata(now.written_at(path))
-            is_unsure = is_unsure or self.is_taken(path, now)
-            return Origin.UNSURE if is_unsure else Origin.OWN
+            is_both = is_both or is_theirs or self.is_metadata(now.written_at(path))
+            is_both = is_both or self.is_carried(path, changed, now)
+            return Origin.UNSURE if is_both else Origin.OWN
         return Origin.UNSURE if left == Origin.UNSURE else self.origin_of_quiet(path, changed, now)
 
     def is_metadata(self, written: int) -> bool:
@@ -138,8 +139,19 @@ class Evidence:
             return False  # from where the folder is now, anybody may have taken it
         # In a folder that others made, nobody has looked.
         is_seen = not came or is_gone or self.is_brought(top, now)
-        is_untouched = is_seen and self.touched.isdisjoint(above(path if is_gone else top))
+        folder = top.rpartition(b"/")[0]
+        inside = [each for each in above(path) if is_gone and len(each) > len(folder)]
+        is_untouched = is_seen and self.touched.isdisjoint((folder, *inside))
         return is_untouched or self.is_taken(path, now)
+
+    def is_carried(self, path: bytes, changed: int, now: Snapshot) -> bool:
+        """Whether others moved a folder in which it is since it was changed."""
+        came = [each for each in above(path) if self.is_new(each, now)]
+        arrivals = (self.arrived_at(each, now) for each in came)
+        if any(at > changed + TICK and not self.own.has(at) for at in arrivals):
+            return True
+        is_moved = any(self.is_brought(each, now) for each in came)
+        return is_moved and self.is_by_others(path, now, is_gone=False)
 
     def is_taken(self, path: bytes, now: Snapshot) -> bool:
         """Whether others took it away, or brought it, besides what is known of them. What came into
@@ -172,8 +184,8 @@ class Evidence:
             arrived = self.arrived_at((moved or came or [path])[0], now)
             is_later = changed > max(arrived, self.began) + TICK and not self.is_unchanged(changed)
             whose = Origin.OUTSIDE if is_later else self.origin_at(arrived)
-            is_taken = self.is_taken(path, now)
-            return Origin.UNSURE if whose == Origin.OWN and is_taken else whose
+            is_both = self.is_taken(path, now) or self.is_carried(path, arrived, now)
+            return Origin.UNSURE if whose == Origin.OWN and is_both else whose
         if came and is_within_any(changed, self.own.files):
             return Origin.OWN  # it was written by its name, in a folder that was moved since
         until = max((self.arrived_at(each, now) for each in came), default=changed)
@@ -213,8 +225,8 @@ class Evidence:
 
     def is_new(self, folder: bytes, now: Snapshot) -> bool:
         """Whether it is gone, or another one than was at that path before."""
-        is_known = bool(folder and self.folders)
-        return is_known and now.folders.get(folder, (0, 0))[0] != self.folders.get(folder, -1)
+        is_other = now.folders.get(folder, (0, 0))[0] != self.folders.get(folder, -1)
+        return bool(folder) and is_other and (bool(self.folders) or folder not in now.folders)
 
     def was_moved(self, folder: bytes, now: Snapshot) -> bool:
         """Whether a folder of before was moved here, and not along with the one that it is in."""

@@ -105,7 +105,7 @@ def test_a_file_that_a_person_saved_while_a_command_ran_is_theirs():
     saved = (7, int(1.5 * SECOND))
     known = evidence(edits=[edits(1, {b"a": saved})])
     assert known.origin(b"a", saved, folders()) == "outside"
-    assert known.origin(b"a", (8, saved[1]), folders()) == "own"
+    assert known.origin(b"a", (8, saved[1]), folders()) == "unsure"  # both wrote it
     assert known.origin(b"b", saved, folders()) == "own"
 
 
@@ -136,9 +136,9 @@ def test_a_mode_that_others_set_does_not_make_the_file_theirs(mtime, whose):
 
 @pytest.mark.parametrize(
     ("left", "whose"),
-    [(b"object", "outside"), (b"another", "own"), (None, "own"), (Origin.UNSURE, "own")],
+    [(b"object", "outside"), (b"another", "unsure"), (None, "unsure"), (Origin.UNSURE, "unsure")],
 )
-def test_what_another_turn_is_known_to_have_left_is_its_own(left, whose):
+def test_what_another_turn_is_known_to_have_left_is_its_own_or_of_both(left, whose):
     now = folders(("a", 1.5, 1.5))
     known = evidence(edits=[edits(1, {b"a": left})])
     assert known.origin(b"a", now.identity(b"a"), now) == whose
@@ -207,3 +207,21 @@ def test_what_is_gone_from_a_folder_that_no_call_changed_others_took(touched, wh
     known = evidence()
     known.touched = None if touched is None else {each.encode() for each in touched}
     assert known.origin(b"d/gone", None, folders(d=(2, 8.5))) == whose
+
+
+@pytest.mark.parametrize(
+    ("changed", "moved", "whose"),
+    [
+        (1.5, 8.5, "unsure"),  # by others, since a command of ours wrote it
+        (1.5, 1.7, "own"),  # by the command
+        (8.5, 8.5, "outside"),
+    ],
+)
+def test_what_the_turn_wrote_is_of_both_where_others_moved_its_folder_since(changed, moved, whose):
+    now = folders(("new/a", changed, changed), new=(7, moved), **{"": (1, moved)})
+    assert evidence().origin(b"new/a", now.identity(b"new/a"), now) == whose
+
+
+def test_what_the_turn_moved_is_of_both_where_others_moved_the_folder_it_is_in_since():
+    now = folders(("new/e/a", -9, -9), new=(7, 8.5), e=(0, 0), **{"": (1, 8.5), "new/e": (3, 1.5)})
+    assert evidence().origin(b"new/e/a", now.identity(b"new/e/a"), now) == "unsure"
