@@ -5,7 +5,6 @@ What a patch does not mention keeps its place; what is done stays word for word.
 
 from __future__ import annotations
 
-from django.db import transaction
 from django.utils.translation import gettext
 
 from agents.actions import open_turns, start_turn
@@ -15,6 +14,7 @@ from agents.models import Lane, Turn
 from agents.sentences import sentences
 from plans.actions.comments import note_answers
 from plans.actions.run import stop_plan
+from plans.actions.verb import text_verb, verb
 from plans.actions.versions import (
     changed_text,
     find,
@@ -23,29 +23,20 @@ from plans.actions.versions import (
     rewrite,
     unstarted,
 )
-from plans.expected_version import demand_active, demand_version
+from plans.expected_version import NOT_CHANGED
 from plans.models import OPEN, SUBTASK_FIELDS, Plan, State, Subtask
-from plans.queries import (
-    checklist,
-    demand_no_child,
-    demand_open,
-    lock_plan,
-    record_event,
-)
+from plans.queries import checklist, record_event
 from plans.schemas import Revision, SubtaskDraft, SubtaskRevision
-from plans.tracing import operation
 
 
-@operation("revise_plan")
-@transaction.atomic
+@text_verb("revise_plan")
 def revise_plan(plan: Plan, revision: Revision, by: Actor, turn: Turn | None = None) -> Plan:
     """Change, add, remove, reorder what has not started; only an explicit removal removes.
 
     Rewording or removing the running subtask stops its attempt, which does not count. With the
     `turn` that does it, the new version answers the comments which that one was sent.
     """
-    with changed_text(plan, by, turn=turn) as change:
-        plan = change.plan
+    with changed_text(plan, by, turn) as change:
         before = plan.version
         change.set_text(revision)
         if revision.subtasks:
@@ -109,8 +100,7 @@ def draft_from_revision(change: SubtaskRevision) -> SubtaskDraft:
     return SubtaskDraft.model_validate(text)
 
 
-@operation("replan")
-@transaction.atomic
+@verb("replan", open=True, no_child=True, active=True, version=NOT_CHANGED)
 def replan_rest(
     plan: Plan, by: Actor, from_key: str | None = None, hint: str = "", version: int | None = None
 ) -> Turn:
@@ -118,11 +108,6 @@ def replan_rest(
 
     A run stops first. Nothing is superseded before the new subtasks are there.
     """
-    plan = lock_plan(plan)
-    demand_open(plan)
-    demand_no_child(plan.conversation, by)
-    demand_active(plan)
-    demand_version(plan, version)
     open_ones = checklist(plan).filter(state__in=OPEN)
     start = find(plan, from_key) if from_key else open_ones.first()
     if start is None or start.is_settled:
@@ -142,7 +127,7 @@ def replan_rest(
     return turn
 
 
-@operation("replace_rest")
+@text_verb("replace_rest")
 def replace_rest(
     plan: Plan, from_key: str, revision: Revision, by: Actor, turn: Turn | None = None
 ) -> Plan:
@@ -151,8 +136,7 @@ def replace_rest(
     Those the revision names by key stay, with its changes; the others are superseded. Keys are
     never reused.
     """
-    with changed_text(plan, by, turn=turn) as change:
-        plan = change.plan
+    with changed_text(plan, by, turn) as change:
         change.set_text(revision)
         start = plan.subtasks.filter(key=from_key).first()
         first = start.position if start and start.position else 1

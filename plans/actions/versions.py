@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
-from django.db import transaction
 from django.utils.translation import gettext
 
 from agents import persistence
@@ -20,7 +19,6 @@ from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Turn
 from plans.check_permission import demand_runnable, tool_of
 from plans.check_text import CheckJson, weakens, with_keys, wording
-from plans.expected_version import demand_version
 from plans.indexing import index_plan
 from plans.models import PLAN_TEXT, SUBTASK_FIELDS, Attempt, Plan, Run, State, Subtask
 from plans.queries import (
@@ -28,9 +26,6 @@ from plans.queries import (
     SYSTEM,
     assign_subtasks,
     checklist,
-    demand_no_child,
-    demand_open,
-    lock_plan,
     new_keys,
     record_event,
     refresh_state,
@@ -67,31 +62,24 @@ class Change:
 
 
 @contextmanager
-def changed_text(
-    plan: Plan, by: Actor, version: int | None = None, turn: Turn | None = None
-) -> Iterator[Change]:
-    """The plan, locked, with its text free to change; at the end there is one new version, of
-    which the `turn` that makes it knows.
+def changed_text(plan: Plan, by: Actor, turn: Turn | None = None) -> Iterator[Change]:
+    """The locked plan's text is free to change; at the end there is one new version, of which the
+    `turn` that makes it knows.
 
     A change that changes nothing makes no version and asks for no new yes.
     """
-    with transaction.atomic():
-        plan = lock_plan(plan)
-        demand_open(plan)
-        demand_no_child(plan.conversation, by)
-        demand_version(plan, version)
-        before = snapshot_text(plan)
-        change = Change(plan)
-        yield change
-        after = snapshot_text(plan)
-        if not after["content"] and not after["subtasks"]:
-            raise Invalid(str(NOTHING))
-        if after != before:
-            demand_runnable(plan, before, after)
-            checks_ask = takes_checks_away(before, after) or adds_what_acts(before, after)
-            save_next_version(plan, by, change.explanation, checks_ask=checks_ask)
-            note_version(plan, turn)
-        stop_given_up(plan, by)
+    before = snapshot_text(plan)
+    change = Change(plan)
+    yield change
+    after = snapshot_text(plan)
+    if not after["content"] and not after["subtasks"]:
+        raise Invalid(str(NOTHING))
+    if after != before:
+        demand_runnable(plan, before, after)
+        checks_ask = takes_checks_away(before, after) or adds_what_acts(before, after)
+        save_next_version(plan, by, change.explanation, checks_ask=checks_ask)
+        note_version(plan, turn)
+    stop_given_up(plan, by)
 
 
 def note_version(plan: Plan, turn: Turn | None) -> None:

@@ -449,6 +449,37 @@ def test_each_verb_is_refused_by_the_first_of_what_is_in_its_way(name):
     assert named(told) == named({each: first(refused_by, each) for each in told})
 
 
+TOLD_BEFORE = {
+    "pause_plan": [closed],
+    "resume_plan": [closed, unconfirmed],
+    "replan_rest": [closed, child, elsewhere],
+    "edit_plan": [closed, child],
+    "use_again": [child],
+}
+
+
+@pytest.mark.parametrize("name", TOLD_BEFORE)
+def test_a_verb_tells_before_it_is_used_what_would_refuse_it(name):
+    where, _, refused_by = TABLE[name]
+    plan = plan_of(where())
+    verb = getattr(actions, name)
+    assert verb.why_not(plan, "alice", plan.version) == ""
+    for condition in TOLD_BEFORE[name]:
+        with transaction.atomic():
+            condition(plan)
+            assert verb.why_not(Plan.objects.get(pk=plan.pk), "alice") == refused_by[condition]
+            transaction.set_rollback(True)
+    if version in refused_by:
+        assert verb.why_not(plan, "alice", 9) == refused_by[version]
+
+
+def test_what_is_so_already_is_nothing_that_refuses():
+    c = waiting()
+    actions.cancel_plan(plan_of(c), "alice")
+    assert actions.cancel_plan.why_not(plan_of(c), "alice") == ""
+    assert actions.finish_plan.why_not(plan_of(c), "alice") == CLOSED
+
+
 def test_comments_on_what_is_approved_are_not_sent_whatever_else_is_so():
     plan = plan_of(commented())
     actions.approve_plan(plan, 1, "alice", "no", without_comments=None)
