@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.utils.translation import gettext
 
 from agents.actors import Actor
@@ -22,11 +24,18 @@ from plans.actions.versions import (
 from plans.diff import words_of
 from plans.models import PLAN_TEXT, SUBTASK_FIELDS, Plan, PlanText, State, Subtask
 from plans.queries import checklist, record_event
-from plans.schemas import PlanEdit, SubtaskDraft, SubtaskEdit, demand_small
+from plans.schemas import (
+    PlanChange,
+    SubtaskChange,
+    SubtaskDraft,
+    SubtaskEdit,
+    SubtaskText,
+    demand_small,
+)
 
 
 @text_verb("edit_plan")
-def edit_plan(plan: Plan, edit: PlanEdit, by: Actor, version: int | None) -> Plan:
+def edit_plan(plan: Plan, edit: PlanChange, by: Actor, version: int | None) -> Plan:
     """Title, content, expected outcome, and the whole list of what has not started.
 
     Metadata is no text: it makes no version and leaves the approval as it is.
@@ -46,7 +55,7 @@ def edit_plan(plan: Plan, edit: PlanEdit, by: Actor, version: int | None) -> Pla
     return plan
 
 
-def rewritten(plan: Plan, edits: list[SubtaskEdit]) -> list[Subtask]:
+def rewritten(plan: Plan, edits: Sequence[SubtaskChange]) -> list[Subtask]:
     """The subtasks of a person's list, in its order."""
     fresh = iter(new_subtasks(plan, [edit for edit in edits if edit.key is None]))
     order: list[Subtask] = []
@@ -65,7 +74,7 @@ def rewritten(plan: Plan, edits: list[SubtaskEdit]) -> list[Subtask]:
 @text_verb("add_subtask")
 def add_subtask(
     plan: Plan,
-    fields: SubtaskDraft,
+    fields: SubtaskText,
     by: Actor,
     version: int | None = None,
     after: str | None = None,
@@ -93,7 +102,7 @@ def update_subtask(
     with changed_text(plan, by) as change:
         subtask = find_unstarted(plan, key)
         before = subtask.name
-        edit = SubtaskEdit.model_validate({"name": before, **changes})
+        edit = SubtaskEdit.model_validate(changes)
         rewrite(subtask, edit.model_dump(exclude_unset=True))
         change.explanation = gettext("Changed “{name}”").format(name=subtask.name)
         if subtask.name != before:

@@ -24,9 +24,9 @@ from plans.actions.versions import (
     unstarted,
 )
 from plans.expected_version import NOT_CHANGED
-from plans.models import OPEN, SUBTASK_FIELDS, Plan, State, Subtask
+from plans.models import OPEN, Plan, State, Subtask
 from plans.queries import checklist, record_event
-from plans.schemas import Revision, SubtaskDraft, SubtaskRevision
+from plans.schemas import Revision, SubtaskRevision
 
 
 @text_verb("revise_plan")
@@ -72,9 +72,7 @@ def revised(plan: Plan, changes: list[SubtaskRevision]) -> list[Subtask]:
     moving = iter([kept[key] for key in mentioned])
     order = [next(moving) if key in mentioned else each for key, each in kept.items()]
 
-    fresh = iter(
-        new_subtasks(plan, [draft_from_revision(change) for change in changes if not change.key])
-    )
+    fresh = iter(new_subtasks(plan, [change for change in changes if not change.key]))
     previous: str | None = None
     for change in changes:
         if change.key:
@@ -91,13 +89,6 @@ def give_up_attempt(subtask: Subtask) -> None:
     """The running subtask is another one now: `changed_text` ends its attempt, not counted."""
     subtask.state, subtask.started_at = State.TODO, None
     subtask.save(update_fields=["state", "started_at"])
-
-
-def draft_from_revision(change: SubtaskRevision) -> SubtaskDraft:
-    if not change.name:
-        raise Invalid(gettext("Give each new subtask a name."))
-    text = change.model_dump(include=set(SUBTASK_FIELDS), exclude_none=True)
-    return SubtaskDraft.model_validate(text)
 
 
 @verb("replan", open=True, no_child=True, active=True, version=NOT_CHANGED)
@@ -156,7 +147,7 @@ def replacements(plan: Plan, rest: list[Subtask], revision: Revision) -> list[Su
     """What the revision puts in the place of the rest; one it names twice has one place."""
     by_key = {subtask.key: subtask for subtask in rest}
     changes = [change for change in revision.subtasks if not change.remove]
-    new = [draft_from_revision(change) for change in changes if change.key not in by_key]
+    new = [change for change in changes if change.key not in by_key]
     fresh = iter(new_subtasks(plan, new))
     named = [by_key[each.key] if each.key in by_key else next(fresh) for each in changes]
     order = list({subtask.key: subtask for subtask in named}.values())

@@ -35,9 +35,10 @@ from plans.queries import (
 )
 from plans.schemas import (
     NOTHING,
-    PlanEdit,
+    PlanChange,
     Revision,
-    SubtaskDraft,
+    SubtaskChange,
+    SubtaskText,
     why_too_few,
     why_too_many,
 )
@@ -53,7 +54,7 @@ class Change:
         self.plan = plan
         self.explanation = ""
 
-    def set_text(self, given: PlanEdit | Revision) -> None:
+    def set_text(self, given: PlanChange | Revision) -> None:
         """The plan's own text, as far as it is given; None leaves a field as it is."""
         for field in PLAN_TEXT:
             if (value := getattr(given, field)) is not None:
@@ -179,12 +180,14 @@ def unstarted(plan: Plan) -> list[Subtask]:
     return list(checklist(plan).filter(state=State.TODO))
 
 
-def new_subtasks(plan: Plan, drafts: Sequence[SubtaskDraft]) -> list[Subtask]:
+def new_subtasks(plan: Plan, drafts: Sequence[SubtaskText | SubtaskChange]) -> list[Subtask]:
     """Rows with fresh keys, not saved yet: order_subtasks gives them their place."""
     subtasks: list[Subtask] = []
     for key, draft in zip(new_keys(plan, len(drafts)), drafts, strict=True):
-        text = draft.model_dump(include=set(SUBTASK_FIELDS))
-        text["checks"], made = with_keys(text["checks"], 0)
+        if not draft.name:
+            raise Invalid(gettext("Give each new subtask a name."))
+        text = draft.model_dump(include=set(SUBTASK_FIELDS), exclude_none=True)
+        text["checks"], made = with_keys(text.get("checks", []), 0)
         subtasks.append(Subtask(plan=plan, key=key, checks_made=made, **text))
     return subtasks
 
