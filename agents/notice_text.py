@@ -38,6 +38,11 @@ SENTENCES: dict[str, Any] = {  # lazy texts, of which Django's stubs know no met
         "{n} files stayed: what they were is not kept any more.",
         "n",
     ),
+    "undo.blocked": ngettext_lazy(
+        "{n} file stayed: something else stands in its place.",
+        "{n} files stayed: something else stands in their place.",
+        "n",
+    ),
     "undo.failed": ngettext_lazy(
         "{n} file stayed: the disk failed.", "{n} files stayed: the disk failed.", "n"
     ),

@@ -111,15 +111,16 @@ class Evidence:
             return Origin.UNSURE if is_unsure and whose == Origin.OWN else whose
         changed = there[1]
         others = is_within(changed, self.others.files.get(path, ()))
+        is_both = path in self.edited or self.is_taken(path, now)
         if is_within(changed, self.own.files.get(path, ())):
-            return Origin.UNSURE if others or self.is_taken(path, now) else Origin.OWN
+            return Origin.UNSURE if others or is_both else Origin.OWN
         if others:
             return Origin.OUTSIDE
         if is_within(changed, self.own.anywhere):
             is_theirs = is_within(changed, self.others.anywhere)
-            is_unsure = is_theirs or self.is_metadata(now.written_at(path))
-            is_unsure = is_unsure or self.is_taken(path, now)
-            return Origin.UNSURE if is_unsure else Origin.OWN
+            is_both = is_both or is_theirs or self.is_metadata(now.written_at(path))
+            is_both = is_both or self.is_carried(path, now)
+            return Origin.UNSURE if is_both else Origin.OWN
         return Origin.UNSURE if left == Origin.UNSURE else self.origin_of_quiet(path, changed, now)
 
     def is_metadata(self, written: int) -> bool:
@@ -138,8 +139,15 @@ class Evidence:
             return False  # from where the folder is now, anybody may have taken it
         # In a folder that others made, nobody has looked.
         is_seen = not came or is_gone or self.is_brought(top, now)
-        is_untouched = is_seen and self.touched.isdisjoint(above(path if is_gone else top))
+        folder = top.rpartition(b"/")[0]
+        inside = [each for each in above(path) if is_gone and len(each) > len(folder)]
+        is_untouched = is_seen and self.touched.isdisjoint((folder, *inside))
         return is_untouched or self.is_taken(path, now)
+
+    def is_carried(self, path: bytes, now: Snapshot) -> bool:
+        """Whether others moved a folder in which it is."""
+        is_moved = any(self.is_brought(each, now) for each in above(path))
+        return is_moved and self.is_by_others(path, now, is_gone=False)
 
     def is_taken(self, path: bytes, now: Snapshot) -> bool:
         """Whether others took it away, or brought it, besides what is known of them. What came into

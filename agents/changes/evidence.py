@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from agents.changes.authorship import TICK, Edits, Evidence, Left, Origin, Writes, above
+from agents.changes.authorship import Edits, Evidence, Left, Origin, Writes, above
 from agents.changes.compare import read_changes
 from agents.changes.store import Store, StoreBroken
 from agents.conversation_tree import descendants
@@ -23,10 +22,7 @@ from agents.models.fields import stored_folder
 from agents.models.recording import Identity
 from agents.tools.base import FILE_WRITING_TOOLS, READING_TOOLS, ToolFailed
 from agents.tools.confinement import Workspace
-from agents.tools.paths import path_bytes, path_text
-
-MOST_FOLDERS = 5_000  # that are looked at before and after each call
-MOST_TOUCHED = 1_000  # of them that one call names
+from agents.tools.paths import path_bytes
 
 
 def evidence_of(recording: Recording) -> tuple[Evidence, list[Recording]]:
@@ -67,15 +63,22 @@ def writes_of(turns: Iterable[int], root: Path) -> Writes:
         window = (nanoseconds(call.started_at), nanoseconds(call.finished_at or timezone.now()))
         if call.tool not in FILE_WRITING_TOOLS:
             writes.anywhere.append(window)
-            continue
-        with suppress(ToolFailed):
-            parts = workspace.locate(str(call.arguments.get("path") or ""))
-            writes.files.setdefault(os.fsencode("/".join(parts)), []).append(window)
+        elif path := named_file(workspace, call):
+            writes.files.setdefault(path, []).append(window)
     rows = Turn.objects.filter(pk__in=turns, checkpoint__has_key="commands")
     now = nanoseconds(timezone.now())
     for checkpoint in rows.values_list("checkpoint", flat=True):
         writes.anywhere += [(begin, end or now) for begin, end in checkpoint["commands"]]
     return writes
+
+
+def named_file(workspace: Workspace, call: ToolCall) -> bytes:
+    """The file that a call wrote, or names; empty where it is none of the folder."""
+    if wrote := getattr(call, "wrote", ""):
+        return path_bytes(wrote)
+    with suppress(ToolFailed):
+        return os.fsencode("/".join(workspace.locate(str(call.arguments.get("path") or ""))))
+    return b""
 
 
 def look_after_calls(evidence: Evidence, turns: Iterable[int]) -> None:
@@ -99,7 +102,8 @@ def look_after_calls(evidence: Evidence, turns: Iterable[int]) -> None:
 def calls_of(turns: Iterable[int]) -> QuerySet[ToolCall]:
     began = ToolCall.objects.filter(turn__in=turns, started_at__isnull=False)
     writing = began.exclude(writes=False).exclude(writes=None, tool__in=READING_TOOLS)
-    return writing.only("tool", "arguments", "started_at", "finished_at", "folders")
+    rows = writing.only("tool", "arguments", "started_at", "finished_at", "folders")
+    return rows.annotate(wrote=F("file_change__path"))
 
 
 def checking_beside(recording: Recording) -> QuerySet[Turn, int]:
@@ -159,90 +163,5 @@ def nanoseconds(moment: datetime) -> int:
     return int(moment.timestamp() * 1_000_000) * 1_000
 
 
-def known_so_far(recording: Recording) -> tuple[Evidence, set[bytes]]:
-    """Of a turn that is at work, and the entries that looks have found to differ from before."""
-    began, root = nanoseconds(recording.began_at), Path(recording.root)
-    own = writes_of([recording.pk], root)
-    seen = {path_bytes(path) for path, _ in recording.taken}
-    for folders in calls_of([recording.pk]).values_list("folders", flat=True):
-        for folder, names in (folders or {}).items():
-            seen |= {joined(path_bytes(folder), path_bytes(name)) for name in names}
-    return Evidence(began, own, edits=edits_in(recording.root, began)), seen
-
-
-def taken_from(
-    store: Store, recording: Recording, evidence: Evidence, seen: set[bytes]
-) -> list[tuple[str, int]]:
-    """Entries of folders of before that others removed or brought while the turn wrote nothing,
-    with the ctimes of these folders, but for what people are known to have done: the kernel notes
-    the last change alone, so a call that follows may hide this one. Raises StoreBroken."""
-    folders, found = folders_of(recording), []
-    for path, now in folder_times(recording):
-        at = evidence.unexplained(path, folders[path][0], now or 0)
-        if at >= evidence.began and not evidence.own.has(at):
-            names = differing(store, recording, path, evidence)
-            entries = {joined(path, name) for name in names} - seen
-            found += [(path_text(entry), at) for entry in entries]
-    return found[: MOST_TOUCHED - len(recording.taken)]
-
-
-def folders_touched(
-    store: Store, recording: Recording, call: ToolCall
-) -> dict[str, list[str]] | None:
-    """Folders of before in which something may have come or gone since a call began, with what
-    differs there from before; those that are not at their place are among them. None where there
-    is too much. Raises StoreBroken."""
-    if call.started_at is None or len(folders_of(recording)) > MOST_FOLDERS:
-        return None
-    began = nanoseconds(call.started_at) - TICK
-    found = {
-        path_text(path): [path_text(name) for name in differing(store, recording, path)]
-        for path, at in folder_times(recording)
-        if at is None or at >= began
-    }
-    return found if len(found) + sum(map(len, found.values())) <= MOST_TOUCHED else None
-
-
-def differing(
-    store: Store, recording: Recording, folder: bytes, quiet: Evidence | None = None
-) -> set[bytes]:
-    """The names that are in it no more, those of folders that were not there before, and of new
-    files that were changed last while the turn wrote nothing; nothing of a folder that is gone."""
-    tree = bytes.fromhex(recording.before)
-    if folder:
-        entry = store.find(tree, folder)
-        tree = entry.oid if entry and entry.is_folder else b""
-    before = {*store.tree(tree)} if tree else set()
-    try:
-        with os.scandir(os.fsencode(recording.root) + b"/" + folder) as listing:
-            now = {each.name: each.stat(follow_symlinks=False) for each in listing}
-    except OSError:
-        return set()
-    gone, new = before - now.keys(), now.keys() - before
-    return gone | {name for name in new if is_of_others(now[name], quiet)}
-
-
-def is_of_others(status: os.stat_result, quiet: Evidence | None) -> bool:
-    """Whether a new entry is one to note: a folder, or a file that others changed last."""
-    if stat.S_ISDIR(status.st_mode):
-        return True
-    at = status.st_ctime_ns
-    return quiet is not None and at >= quiet.began and not quiet.own.has(at)
-
-
 def joined(folder: bytes, name: bytes) -> bytes:
     return folder + b"/" + name if folder else name
-
-
-def folder_times(recording: Recording) -> Iterator[tuple[bytes, int | None]]:
-    """The ctimes of folders of before, None for one that is not at its place; none of too many.
-
-    Raises StoreBroken.
-    """
-    folders = folders_of(recording)
-    for path, (inode, _) in folders.items() if len(folders) <= MOST_FOLDERS else ():
-        status = None
-        with suppress(OSError):
-            status = (Path(recording.root) / os.fsdecode(path)).lstat()
-        is_there = status is not None and status.st_ino == inode
-        yield path, status.st_ctime_ns if status and is_there else None

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from django.db import transaction
 from django.dispatch import Signal
@@ -30,17 +31,12 @@ from agents.changes.compare import (
     stored_changes,
     sums_of,
 )
-from agents.changes.evidence import (
-    add_recorded,
-    evidence_of,
-    folders_touched,
-    known_so_far,
-    taken_from,
-)
+from agents.changes.evidence import add_recorded, evidence_of
 from agents.changes.scan import Skipped, Snapshot, record
 from agents.changes.store import Oid, Store, StoreBroken
 from agents.changes.undo import finish_undos, unfinished
 from agents.changes.unified import diff_text, patch_text
+from agents.changes.watch import FolderWatch
 from agents.db import in_db
 from agents.errors import Refused
 from agents.models import Recording, SkippedFile, ToolCall, Turn
@@ -58,6 +54,9 @@ MOST_DIFF = 60_000  # characters of a diff for a model
 AGAIN = 5.0  # seconds until an undo that is still not over is looked at once more
 MOST_SKIPPED = 1_000  # files that are named as not recorded
 FAILURES = (OSError, Refused, StoreBroken)
+
+# Of turns that are at work here; where there is none, everything is looked at.
+watches: WeakKeyDictionary[Turn, FolderWatch] = WeakKeyDictionary()
 
 
 # Before
@@ -86,22 +85,39 @@ def reopen(turn: Turn) -> None:
         ended.update(ended_at=None, after="", changes="", **asdict(Sums()))
 
 
-async def before_call(turn: Turn) -> None:
+async def before_call(turn: Turn, call: ToolCall) -> None:
     """Record the folder before the first call that may write, and before others what they hide."""
     if not turn.checkpoint.get("recorded"):
         await record_before(turn)
-    elif recording := await in_db(open_recording, turn.pk):
-        evidence, seen = await in_db(known_so_far, recording)
-        if taken := await RECORDINGS.run(taken_meanwhile, recording, evidence, seen):
-            await in_db(save_taken, turn, recording, taken)
+        return
+    watch = watches.get(turn)
+    if watch is None or not await RECORDINGS.run(is_as_left, watch, call):
+        await note_taken(turn, call)
+
+
+def is_as_left(watch: FolderWatch, call: ToolCall) -> bool:
+    with suppress(*FAILURES):
+        return watch.is_as_left(call)
+    return False
+
+
+async def note_taken(turn: Turn, call: ToolCall) -> None:
+    recording = await in_db(open_recording, turn.pk)
+    if recording is None:
+        return
+    watch = watches.setdefault(turn, FolderWatch(recording))
+    watch.recording = recording
+    evidence, seen = await in_db(watch.known_so_far)
+    if taken := await RECORDINGS.run(taken_meanwhile, watch, call, evidence, seen):
+        await in_db(save_taken, turn, recording, taken)
 
 
 def taken_meanwhile(
-    recording: Recording, evidence: Evidence, seen: set[bytes]
+    watch: FolderWatch, call: ToolCall, evidence: Evidence, seen: set[bytes]
 ) -> list[tuple[str, int]]:
     """Nothing where that cannot be read."""
-    with suppress(*FAILURES), Store.of(Path(recording.root)) as store:
-        return taken_from(store, recording, evidence, seen)
+    with suppress(*FAILURES), Store.of(Path(watch.recording.root)) as store:
+        return watch.taken(store, call, evidence, seen)
     return []
 
 
@@ -111,19 +127,19 @@ def save_taken(turn: Turn, recording: Recording, taken: list[tuple[str, int]]) -
         recording.save(update_fields=["taken"])
 
 
-async def after_call(call: ToolCall) -> None:
+async def after_call(turn: Turn, call: ToolCall) -> None:
     """Note in which folders something came or went. The clock of files moves on meanwhile: what
     others change from now on is later than the call."""
     await asyncio.sleep(FILE_CLOCK / 1e9)
-    if recording := await in_db(open_recording, call.turn_id):
-        call.folders = await RECORDINGS.run(touched_by, recording, call)
+    if watch := watches.get(turn):
+        call.folders = await RECORDINGS.run(touched_by, watch, call)
         await in_db(store_fields, call, "folders")
 
 
-def touched_by(recording: Recording, call: ToolCall) -> dict[str, list[str]] | None:
+def touched_by(watch: FolderWatch, call: ToolCall) -> dict[str, list[str]] | None:
     """None where that cannot be read."""
-    with suppress(*FAILURES), Store.of(Path(recording.root)) as store:
-        return folders_touched(store, recording, call)
+    with suppress(*FAILURES), Store.of(Path(watch.recording.root)) as store:
+        return watch.touched(store, call)
     return None
 
 
@@ -135,7 +151,8 @@ async def record_before(turn: Turn) -> None:
         await wait_for_undos(root)
         began = timezone.now()
         snapshot, folders = await RECORDINGS.run(recorded, root)
-    await in_db(save_before, turn, root, began, snapshot, folders)
+    recording = await in_db(save_before, turn, root, began, snapshot, folders)
+    watches[turn] = FolderWatch(recording)
     await wait_for_undos(root)
 
 
@@ -174,9 +191,11 @@ def recorded(root: Path) -> tuple[Snapshot, Oid]:
         return Snapshot(stopped=Recording.Stopped.FAILED), b""
 
 
-def save_before(turn: Turn, root: Path, began: datetime, snapshot: Snapshot, folders: Oid) -> None:
+def save_before(
+    turn: Turn, root: Path, began: datetime, snapshot: Snapshot, folders: Oid
+) -> Recording:
     with persistence.fenced(turn):
-        Recording.objects.get_or_create(
+        recording, _ = Recording.objects.get_or_create(
             turn=turn,
             defaults={
                 "root": str(root),
@@ -189,6 +208,7 @@ def save_before(turn: Turn, root: Path, began: datetime, snapshot: Snapshot, fol
             },
         )
         persistence.checkpoint(turn, recorded=True)
+        return recording
 
 
 def listed(snapshot: Snapshot) -> list[SkippedFile]:

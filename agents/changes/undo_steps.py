@@ -12,7 +12,7 @@ import json
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -20,13 +20,12 @@ from functools import partial
 from pathlib import Path
 
 from agents.changes.authorship import Origin
-from agents.changes.compare import Change, Side, Version, as_version
+from agents.changes.compare import Change, Side, Version, as_version, iso
 from agents.changes.scan import LARGEST, read_plain
 from agents.changes.store import BLOB, Oid, Store, StoreBroken, oid_of
 from agents.errors import DiskFull, Forbidden, Refused
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import (
-    EXCHANGES_NONE,
     NEW_FILE,
     NO_ROOM,
     FileName,
@@ -52,6 +51,7 @@ class Stayed(StrEnum):
     FULL = "full"
     FORBIDDEN = "forbidden"
     NOT_KEPT = "not_kept"
+    BLOCKED = "blocked"  # something else stands in its place, or on its way
     FAILED = "failed"  # the disk did
 
 
@@ -91,12 +91,18 @@ class Row:
 @dataclass(frozen=True)
 class Step:
     """`folders` above the file, each with its mode: those that are not there and have to be made;
-    or, where the file is removed, those that came with it."""
+    or, where the file is removed, those that came with it. `others` are the paths between which it
+    was moved: all of them are done, or none."""
 
     path: str
     expect: Version | None
     to: Version | None
     folders: list[tuple[str, int]] = field(default_factory=list)
+    others: tuple[str, ...] = ()
+
+    def stays_for(self, kept: Mapping[str, str]) -> str:
+        """Why it stays as one of the others does; empty if none does."""
+        return next((kept[path] for path in self.others if path in kept), "")
 
 
 def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
@@ -110,7 +116,7 @@ def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
         for each in changes
         if each.is_unknown and each.origin != Origin.OUTSIDE
     ]
-    for path, old, new, origin in sides_of(changes):
+    for path, old, new, change in sides_of(changes):
         try:
             now, at = found(root, path, store)
         except (OSError, ValueError, ToolFailed):
@@ -118,7 +124,8 @@ def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
             continue
         if now == old:
             continue
-        fate = fate_of(old, new, now, origin)
+        is_as_left = now == new or (change.kind == "not_recorded" and iso(at) == change.at)
+        fate = fate_of(old, now, change.origin) if is_as_left else Fate.CHANGED
         if old and not is_kept(store, old):
             fate = Fate.LOST
         rows.append(Row(path, fate, now, old, at))
@@ -176,14 +183,22 @@ def possible(root: Path, row: Row, going: Collection[str]) -> Row:
     by what is `going`, does not take away itself."""
     if row.now is not None or row.to is None or row.fate == Fate.LOST:
         return row
-    *above, _ = parts = row.path.split("/")
-    for depth in range(1, len(above) + 1):
-        path = "/".join(parts[:depth])
-        if kind_at(root, path) not in (0, stat.S_IFDIR):
-            return row if path in going else replace(row, fate=Fate.LOST, why="no_way")
-    if kind_at(root, row.path) == stat.S_IFDIR and not is_emptied(root, row.path, going):
+    way = in_the_way(root, row.path)
+    if not way or way in going:
+        return row
+    if way != row.path:
+        return replace(row, fate=Fate.LOST, why="no_way")
+    if not is_emptied(root, way, going):
         return replace(row, fate=Fate.LOST, why="folder_there")
     return row
+
+
+def in_the_way(root: Path, path: str) -> str:
+    """What stands where a folder above a file should be, or the folder that stands in its place;
+    empty for nothing."""
+    above = [path[:i] for i, sign in enumerate(path) if sign == "/"]
+    others = (each for each in above if kind_at(root, each) not in (0, stat.S_IFDIR))
+    return next(others, path if kind_at(root, path) == stat.S_IFDIR else "")
 
 
 def kind_at(root: Path, path: str) -> int:
@@ -207,22 +222,21 @@ def is_emptied(root: Path, path: str, going: Collection[str]) -> bool:
     return True
 
 
-def fate_of(old: Version | None, new: Version | None, now: Version | None, origin: str) -> Fate:
-    if now != new:
-        return Fate.CHANGED
+def fate_of(old: Version | None, now: Version | None, origin: str) -> Fate:
+    """Of a file that is as the changes left it."""
     if origin == Origin.UNSURE:
         return Fate.UNSURE
     if old is None:
         return Fate.REMOVED
-    return Fate.COMES_BACK if new is None else Fate.BACK
+    return Fate.COMES_BACK if now is None else Fate.BACK
 
 
-def sides_of(changes: Iterable[Change]) -> Iterator[tuple[*Side, str]]:
-    """Of what is not others', with whose it is; what was there before is known of each."""
+def sides_of(changes: Iterable[Change]) -> Iterator[tuple[*Side, Change]]:
+    """Of what is not others'; what was there before is known of each."""
     for each in changes:
         if not each.is_unknown and each.origin != Origin.OUTSIDE:
             for side in each.sides:
-                yield *side, each.origin
+                yield *side, each
 
 
 def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | None, int]:
@@ -255,9 +269,9 @@ def version_in(
     if content is None:
         known = f"{path} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
         key = hashlib.sha256(known.encode()).hexdigest()[:16]
-        return Version(status.st_mode, key, status.st_size), status.st_mtime_ns
+        return Version(status.st_mode, key, status.st_size), status.st_ctime_ns
     oid = store.add_blob(content) if store else oid_of(BLOB, content)
-    return Version(status.st_mode, oid.hex(), len(content)), status.st_mtime_ns
+    return Version(status.st_mode, oid.hex(), len(content)), status.st_ctime_ns
 
 
 def content_of(name: bytes, handle: int, status: os.stat_result) -> bytes | None:
@@ -310,7 +324,7 @@ def steps_for(
                 folders.append((folder, now))
             elif row.to is not None and before is not None and now is None:
                 folders.append((folder, before))
-        steps.append(Step(row.path, row.now, row.to, folders))
+        steps.append(Step(row.path, row.now, row.to, folders, row.others))
     return steps
 
 
@@ -351,6 +365,7 @@ def read_steps(store: Store, oid: str) -> list[Step]:
             as_version(each["expect"]),
             as_version(each["to"]),
             [(folder, mode) for folder, mode in each["folders"]],
+            tuple(each.get("others", ())),
         )
         for each in json.loads(store.read(bytes.fromhex(oid)))
     ]
@@ -372,13 +387,29 @@ def carry_out(
     """All steps, of which some may have been done before; gives the paths of files that stayed,
     each with why, as a `Stayed`. `name` is one of this undo alone; `files` those of the agent, for
     what goes into the trash or comes from it."""
-    kept = {}
-    for number, step in enumerate(steps):
+    kept = dict[str, str]()
+    numbered = list(enumerate(steps))
+
+    def carried(step: Step, words: str) -> str:
+        """Empty where it was, else why not."""
+        why = Stayed.CHANGED
         try:
-            if not done(root, store, step, Beside.of(f"{name} {number}"), files):
-                kept[step.path] = str(Stayed.CHANGED)
+            if done(root, store, step, Beside.of(f"{name} {words}"), files):
+                return ""
         except (OSError, ValueError, ToolFailed, StoreBroken, Refused) as error:
-            kept[step.path] = str(why_stayed(error))
+            why = why_stayed(error)
+        is_blocked = why == Stayed.CHANGED and step.to and in_the_way(root, step.path)
+        return Stayed.BLOCKED if is_blocked else why
+
+    for number, step in numbered:
+        if why := step.stays_for(kept) or carried(step, f"{number}"):
+            kept[step.path] = str(why)
+    for number, step in reversed(numbered):  # those that were done before another one failed
+        why = step.stays_for(kept)
+        if why and step.path not in kept:
+            back = replace(step, expect=step.to, to=step.expect)
+            if not carried(back, f"{number} back"):
+                kept[step.path] = why
     return kept
 
 
@@ -422,7 +453,7 @@ def done(
     in_trash = [side for side in (step.expect, step.to) if side and not side.is_stored]
     if in_trash:
         put_there = partial(write, root, replace(step, expect=None), beside, content)
-        return is_exchanged(root, step, now, files(), put_there)
+        return is_exchanged(root, step, now, beside, files(), put_there)
     if now != step.expect:
         return False
     if step.to is None:
@@ -441,15 +472,19 @@ def after_a_kill(handle: int, name: FileName, step: Step, beside: Beside) -> Non
     if now is None and swapped != step.to:
         os.rename(beside.swapped, name, src_dir_fd=handle, dst_dir_fd=handle)
         return
-    if swapped not in (step.expect, step.to):
-        if now != step.to:
-            return  # two have saved one since: neither is thrown away
-        exchange(handle, beside.swapped, handle, name)
-    os.unlink(beside.swapped, dir_fd=handle)
+    is_known = swapped in (step.expect, step.to)
+    # Where two have saved one since neither is thrown away.
+    if is_known or (now == step.to and exchange(handle, beside.swapped, handle, name)):
+        os.unlink(beside.swapped, dir_fd=handle)
 
 
 def is_exchanged(
-    root: Path, step: Step, now: Version | None, files: AgentFiles, write: Callable[[], object]
+    root: Path,
+    step: Step,
+    now: Version | None,
+    beside: Beside,
+    files: AgentFiles,
+    write: Callable[[], object],
 ) -> bool:
     """Whether what cannot be stored went into the trash for what was there before, or came back."""
     if files.root.resolve() != root:
@@ -458,10 +493,8 @@ def is_exchanged(
     if step.to and not step.to.is_stored:
         if now not in (None, step.expect) or not trash.holds(step.to.oid):
             return False
-        if now:
-            remove(root, step)
-        trash.restore(files, step.to.oid)
-        return True
+        bring = partial(trash.restore, files, step.to.oid)
+        return is_removed(root, step, beside, bring) if now else bool(bring())
     assert step.expect is not None, "one of both sides is not stored"
     if now is not None:
         if now != step.expect:
@@ -479,16 +512,11 @@ def is_exchanged(
     return True
 
 
-def remove(root: Path, step: Step) -> None:
-    *folders, name = names_in(step.path)
-    with opened(root, folders) as handle:
-        os.unlink(name, dir_fd=handle)
-        os.fsync(handle)
-    tidy(root, step)
-
-
-def is_removed(root: Path, step: Step, beside: Beside) -> bool:
-    """False where somebody has saved another one at this moment: that is at its place again."""
+def is_removed(
+    root: Path, step: Step, beside: Beside, bring: Callable[[], object] | None = None
+) -> bool:
+    """Whether it is gone, and `bring` has brought another one. False where somebody has saved one
+    at this moment: that is at its place again, as it is after an error."""
     *folders, name = names_in(step.path)
     with opened(root, folders) as handle:
         os.rename(name, beside.swapped, src_dir_fd=handle, dst_dir_fd=handle)
@@ -496,6 +524,12 @@ def is_removed(root: Path, step: Step, beside: Beside) -> bool:
         if was != step.expect:
             move(handle, beside.swapped, handle, name)
             return False
+        try:
+            if bring:
+                bring()
+        except BaseException:
+            move(handle, beside.swapped, handle, name)
+            raise
         os.unlink(beside.swapped, dir_fd=handle)
         os.fsync(handle)
     tidy(root, step)
@@ -507,8 +541,13 @@ def write(root: Path, step: Step, beside: Beside, content: bytes) -> bool:
     assert step.to is not None, "it is removed"
     *folders, name = names_in(step.path)
     made = [folder for folder, _ in step.folders if mode_now(root, folder) is None]
-    with opened(root, folders, make=True) as handle:
-        is_there = put(handle, name, beside, step, content)
+    is_there = False
+    try:
+        with opened(root, folders, make=True) as handle:
+            is_there = put(handle, name, beside, step, content)
+    finally:
+        if not is_there:
+            remove_empty(root, made)
     for folder, mode in step.folders:
         if folder in made:
             set_mode(root, folder, mode)
@@ -550,11 +589,7 @@ def takes_its_place(handle: int, name: FileName, new: FileName, step: Step) -> b
             os.unlink(new, dir_fd=handle)
             return False
         return True
-    try:
-        exchange(handle, new, handle, name)
-    except OSError as error:
-        if error.errno not in EXCHANGES_NONE:
-            raise
+    if not exchange(handle, new, handle, name):
         now, _ = version_in(handle, name, step.path)  # as near as such a disk comes to it
         if now == step.expect:
             os.replace(new, name, src_dir_fd=handle, dst_dir_fd=handle)
@@ -562,19 +597,24 @@ def takes_its_place(handle: int, name: FileName, new: FileName, step: Step) -> b
             os.unlink(new, dir_fd=handle)
         return now == step.expect
     was, _ = version_in(handle, new, step.path)
-    if was != step.expect:
-        exchange(handle, new, handle, name)
-    os.unlink(new, dir_fd=handle)
-    return was == step.expect
+    is_expected = was == step.expect
+    if is_expected or exchange(handle, new, handle, name):
+        os.unlink(new, dir_fd=handle)
+    return is_expected
 
 
 def tidy(root: Path, step: Step) -> None:
     """Folders that came with a file go with it, if nothing else is in them."""
     if step.to is None:
-        for folder, _ in reversed(step.folders):
-            *above, name = names_in(folder)
-            with suppress(OSError, ToolFailed), opened(root, above) as handle:
-                os.rmdir(name, dir_fd=handle)
+        remove_empty(root, [folder for folder, _ in step.folders])
+
+
+def remove_empty(root: Path, folders: Sequence[str]) -> None:
+    """The innermost, which is the last, first."""
+    for folder in reversed(folders):
+        *above, name = names_in(folder)
+        with suppress(OSError, ToolFailed), opened(root, above) as handle:
+            os.rmdir(name, dir_fd=handle)
 
 
 def set_mode(root: Path, folder: str, mode: int) -> None:

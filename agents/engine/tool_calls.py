@@ -185,7 +185,7 @@ async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, Non
         return
     call.writes = tool.writes
     if call.writes:
-        await recording.before_call(turn)
+        await recording.before_call(turn, call)
     await in_db(persistence.begin_call, turn, call)
     yield ToolCallChanged(call.pk)
 
@@ -209,7 +209,7 @@ async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, Non
     text = truncated(result.text, RESULT_LIMIT)
     await in_db(partial(persistence.end_call, turn, call, state, text, result.images, **changes))
     if call.writes:
-        await recording.after_call(call)
+        await recording.after_call(turn, call)
     yield ToolCallChanged(call.pk)
 
 

@@ -265,7 +265,8 @@ class FileChange(models.Model):
     """What a call that wrote a file put in place of what: from `line` on, `old` gave way to `new`.
 
     Written before the file is; it holds for calls that are done. Where the texts were not kept
-    `left_out` says why. Sizes are bytes of the whole file.
+    `left_out` says why. Sizes are bytes of the whole file. `path` is the file itself, as
+    agents.tools.paths writes it, whatever links led there at that moment.
     """
 
     class LeftOut(models.TextChoices):
@@ -276,6 +277,7 @@ class FileChange(models.Model):
     call = models.OneToOneField(
         ToolCall, models.CASCADE, primary_key=True, related_name="file_change"
     )
+    path = fields.TextField(blank=True, default="", db_default="")
     is_new = models.BooleanField()
     line = models.PositiveIntegerField()
     old = fields.TextField(blank=True)

@@ -465,13 +465,15 @@ def move(source: int, name: FileName, folder: int, to: FileName) -> None:
         os.unlink(name, dir_fd=source)
 
 
-def exchange(source: int, name: FileName, folder: int, to: FileName) -> None:
-    """Have two files change places, in one step. Raises OSError: EXCHANGES_NONE where none can."""
+def exchange(source: int, name: FileName, folder: int, to: FileName) -> bool:
+    """Have two files change places, in one step; False where this disk or system has none."""
     if RENAME is None:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+        return False
     if RENAME(source, os.fsencode(name), folder, os.fsencode(to), EXCHANGE):
-        error = ctypes.get_errno()
-        raise OSError(error, os.strerror(error))
+        if (error := ctypes.get_errno()) not in EXCHANGES_NONE:
+            raise OSError(error, os.strerror(error))
+        return False
+    return True
 
 
 def move_to_free(

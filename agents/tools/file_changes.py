@@ -21,6 +21,7 @@ class FileChange:
     """From `line` on, `old` gives way to `new`. Sizes are bytes.
 
     Where that cannot be kept `left_out` says why (binary, too_long, unreadable) and both are empty.
+    `path` is the file itself, as agents.tools.paths writes it, whatever links led there.
     """
 
     is_new: bool = False
@@ -30,6 +31,7 @@ class FileChange:
     left_out: str = ""
     old_size: int = 0
     new_size: int = 0
+    path: str = ""
 
     @property
     def changes_nothing(self) -> bool:

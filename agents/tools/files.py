@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import threading
 import time
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from itertools import accumulate, islice
 from pathlib import Path
@@ -21,6 +22,7 @@ from agents.pools import FILES
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 from agents.tools.confinement import Workspace, display_path
 from agents.tools.file_changes import FileChange, change_of, keep_change
+from agents.tools.paths import path_text
 from agents.tools.patterns import BeyondRe2, NotAPattern, matching_lines
 
 MOST_FILES = 1_000  # in one listing
@@ -168,10 +170,15 @@ def editing(workspace: Workspace) -> threading.Lock:
 def write_file(workspace: Workspace, args: WriteFile) -> str:
     content = encoded(args.content)
     with editing(workspace):
-        keep_change(change_before(workspace, args.path, content))
+        keep(change_before(workspace, args.path, content), workspace, args.path)
         is_new = workspace.write(args.path, content)
     count = len(StringIO(args.content).readlines())
     return f"{'Created' if is_new else 'Wrote'} {display_path(args.path)} ({count:,} lines)."
+
+
+def keep(change: FileChange, workspace: Workspace, path: str) -> None:
+    real = os.fsencode("/".join(workspace.locate(path)))
+    keep_change(replace(change, path=path_text(real)))
 
 
 def change_before(workspace: Workspace, path: str, content: bytes) -> FileChange:
@@ -200,7 +207,7 @@ def edit_file(workspace: Workspace, args: EditFile) -> str:
         raw = workspace.read(args.path, LARGEST_WRITE)
         edit = edit_of(raw, args.path, args.old, args.new)
         content = encoded(edit.result)
-        keep_change(change_of(raw, content))
+        keep(change_of(raw, content), workspace, args.path)
         workspace.write(args.path, content)
     return f"Edited {display_path(args.path)} at line {line_at(edit.text, edit.place)}."
 

@@ -27,7 +27,6 @@ from agents.models import Trashed
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import (
     DELETED,
-    EXCHANGES_NONE,
     FOLDER,
     NEW_FILE,
     TRASH,
@@ -109,7 +108,7 @@ def exchange_by_way_of(folder: int, new: FileName, name: FileName, trash: int) -
     """The new file goes into the trash, where it changes places with the one that is there."""
     os.rename(new, ITEM, src_dir_fd=folder, dst_dir_fd=trash)
     try:
-        if is_exchanged(trash, folder, name):
+        if exchange(trash, ITEM, folder, name):
             return
     except OSError:
         os.rename(ITEM, new, src_dir_fd=trash, dst_dir_fd=folder)
@@ -117,17 +116,6 @@ def exchange_by_way_of(folder: int, new: FileName, name: FileName, trash: int) -
     os.rename(ITEM, new, src_dir_fd=trash, dst_dir_fd=folder)
     os.rename(name, ITEM, src_dir_fd=folder, dst_dir_fd=trash)
     move(folder, new, folder, name)
-
-
-def is_exchanged(trash: int, folder: int, name: FileName) -> bool:
-    """Whether the item and the file changed places; False on a disk that has no such step."""
-    try:
-        exchange(trash, ITEM, folder, name)
-    except OSError as error:
-        if error.errno not in EXCHANGES_NONE:
-            raise
-        return False
-    return True
 
 
 def restore(files: AgentFiles, key: str) -> tuple[str, Trashed | None]:
@@ -169,7 +157,7 @@ def may_give_way(files: Workspace, folder: int, name: FileName) -> bool:
 
 def exchange_with(row: Trashed, other: Trashed, trash: int, folder: int, name: FileName) -> None:
     """What lies there and what is in the trash change places, and it gets a key of its own."""
-    if not is_exchanged(trash, folder, name):
+    if not exchange(trash, ITEM, folder, name):
         with settled(other):
             put_away(other, lambda to: os.rename(name, ITEM, src_dir_fd=folder, dst_dir_fd=to))
             move(trash, ITEM, folder, name)
@@ -209,7 +197,11 @@ def sweep() -> None:
 
 
 def holds(key: str) -> bool:
-    return Trashed.objects.filter(key=key).exists()
+    """Whether it can come back."""
+    row = Trashed.objects.filter(key=key, at__gt=timezone.now() - RESTORABLE).first()
+    with suppress(OSError):
+        return row is not None and is_there(row)
+    return False
 
 
 def new_row(files: AgentFiles, path: str, key: str = "", *, was_replaced: bool = True) -> Trashed:

@@ -121,7 +121,7 @@ class UndoWanted(Body):
         return Wanted(None if self.paths is None else tuple(self.paths), force, self.seen)
 
 
-WhyKept = Literal["changed", "unsure", "full", "forbidden", "not_kept", "failed"]
+WhyKept = Literal["changed", "unsure", "full", "forbidden", "not_kept", "blocked", "failed"]
 
 
 class UndoShape(ExactShape):

@@ -340,7 +340,7 @@ class TestAFileThatChangedSince:
         ]
         with Store.of(root) as store:
             files = partial(AgentFiles.of, c)
-            assert restore.carry_out(root, store, steps, "test", files) == {"docs/x": "changed"}
+            assert restore.carry_out(root, store, steps, "test", files) == {"docs/x": "blocked"}
         assert not list(outside.iterdir())
 
 
@@ -1003,11 +1003,15 @@ class TestApi:
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["yes | head -200 > a.txt", "rm a.txt; mkfifo a.txt", "ln ../agent.json a; mv a a.txt"],
+    ("command", "fate"),
+    [
+        ("yes | head -200 > a.txt", "goes_back"),
+        ("rm a.txt; mkfifo a.txt", "changed_since"),  # of pipes nothing is recorded
+        ("ln ../agent.json a; mv a a.txt", "goes_back"),
+    ],
 )
 def test_what_cannot_be_recorded_gives_way_to_what_was_there_before_and_comes_back(
-    c, monkeypatch, command
+    c, monkeypatch, command, fate
 ):
     for module in ("scan", "undo_steps"):
         monkeypatch.setattr(f"agents.changes.{module}.LARGEST", 100)
@@ -1015,8 +1019,9 @@ def test_what_cannot_be_recorded_gives_way_to_what_was_there_before_and_comes_ba
     file.write_text("one\n")
     plan = run(c, shell(command), done(), done())
     there = file.lstat()
-    assert fates(actions.preview_changes(Scope.named(plan, "s1"))) == {"a.txt": "changed_since"}
-    row = actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(force=True))
+    assert fates(actions.preview_changes(Scope.named(plan, "s1"))) == {"a.txt": fate}
+    word = Wanted(force=fate == "changed_since")
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice", word)
     assert row.whole and file.read_text() == "one\n"
     assert actions.undo_changes(Scope(row), "alice").whole
     again = file.lstat()
@@ -1096,8 +1101,7 @@ def test_what_a_person_saves_at_the_very_moment_is_not_overwritten(
         return real(*args)
 
     if not can_exchange:
-        no_such = OSError(errno.ENOSYS, "no such call")
-        monkeypatch.setattr(restore, "exchange", Mock(side_effect=no_such))
+        monkeypatch.setattr(restore, "exchange", Mock(return_value=False))
     monkeypatch.setattr(restore, door, after_a_save)
     row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
     assert path.read_text() == "hers\n" and row.kept == {path.name: "changed"}
@@ -1365,3 +1369,80 @@ def test_the_card_of_the_end_leads_to_the_changes_and_to_their_undo(c):
     opened = 'hx-trigger="click, load"'
     assert opened in alice.get(f"{changes}&undo").content.decode()
     assert opened not in alice.get(changes).content.decode()
+
+
+@pytest.mark.parametrize("failing", ["src/a.py", "src/b.py", "lib/a.py", "lib/b.py"])
+@pytest.mark.parametrize("error", [errno.EACCES, errno.ENOSPC])
+def test_where_one_file_of_what_was_moved_cannot_go_back_all_of_it_stays(
+    c, monkeypatch, failing, error
+):
+    root = files_of(c)
+    (root / "src").mkdir()
+    for name in "ab":
+        (root / "src" / f"{name}.py").write_text("the same\n" * 9)
+    (root / "c").write_text("one\n")
+    plan = run(c, shell("mv src lib; echo 2 > c"), done(), done())
+    before = everything(root)
+    for name in ("put", "is_removed"):
+        fail_at(monkeypatch, name, failing, error)
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
+    why = "full" if error == errno.ENOSPC else "forbidden"
+    assert row.kept == dict.fromkeys(("lib/a.py", "lib/b.py", "src/a.py", "src/b.py"), why)
+    assert (root / "c").read_text() == "one\n" and row.files == 1
+    (root / "c").write_text("2\n")
+    assert everything(root) == before
+    (root / "c").write_text("one\n")
+    monkeypatch.undo()
+    assert actions.undo_changes(Scope(row), "alice").whole and everything(root) == before
+
+
+def fail_at(monkeypatch, name, path, error):
+    real = getattr(restore, name)
+
+    def failing(*args):
+        if any(isinstance(each, restore.Step) and each.path == path for each in args):
+            raise OSError(error, os.strerror(error))
+        return real(*args)
+
+    monkeypatch.setattr(restore, name, failing)
+
+
+def test_what_stands_in_place_of_a_folder_is_said_where_only_one_file_is_undone(c):
+    root = files_of(c)
+    (root / "d").mkdir()
+    for name in "xy":
+        (root / "d" / name).write_text(f"{name}\n")
+    plan = run(c, shell("rm -r d; echo new > d"), done(), done())
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(paths=("d/x",)))
+    assert (row.files, row.kept) == (0, {"d/x": "blocked"})
+    said = Message.objects.get(meta__undo=row.pk).text
+    assert "1 file stayed: something else stands in its place." in said
+    assert (root / "d").read_text() == "new\n"
+
+
+def test_what_cannot_be_recorded_stays_where_it_does_not_come_back_from_the_trash(c, monkeypatch):
+    for module in ("scan", "undo_steps"):
+        monkeypatch.setattr(f"agents.changes.{module}.LARGEST", 100)
+    file = files_of(c) / "a.txt"
+    file.write_text("one\n")
+    plan = run(c, shell("yes | head -200 > a.txt"), done(), done())
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(force=True))
+    assert file.read_text() == "one\n"
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(trash, "move_to_free", Mock(side_effect=full))
+    again = actions.undo_changes(Scope(row), "alice")
+    assert again.kept == {"a.txt": "full"} and file.read_text() == "one\n"
+    assert [each.name for each in files_of(c).iterdir()] == ["a.txt"]
+
+
+def test_what_cannot_be_recorded_and_was_changed_since_stays_without_a_word(c, monkeypatch):
+    for module in ("scan", "undo_steps"):
+        monkeypatch.setattr(f"agents.changes.{module}.LARGEST", 100)
+    file = files_of(c) / "a.txt"
+    file.write_text("one\n")
+    plan = run(c, shell("yes | head -200 > a.txt"), done(), done())
+    file.write_text("hers\n" * 200)
+    assert fates(actions.preview_changes(Scope.named(plan, "s1"))) == {"a.txt": "changed_since"}
+    with pytest.raises(NothingToUndo):
+        actions.undo_changes(Scope.named(plan, "s1"), "alice")
+    assert file.read_text() == "hers\n" * 200

@@ -105,7 +105,7 @@ def test_a_file_that_a_person_saved_while_a_command_ran_is_theirs():
     saved = (7, int(1.5 * SECOND))
     known = evidence(edits=[edits(1, {b"a": saved})])
     assert known.origin(b"a", saved, folders()) == "outside"
-    assert known.origin(b"a", (8, saved[1]), folders()) == "own"
+    assert known.origin(b"a", (8, saved[1]), folders()) == "unsure"  # both wrote it
     assert known.origin(b"b", saved, folders()) == "own"
 
 
@@ -136,9 +136,9 @@ def test_a_mode_that_others_set_does_not_make_the_file_theirs(mtime, whose):
 
 @pytest.mark.parametrize(
     ("left", "whose"),
-    [(b"object", "outside"), (b"another", "own"), (None, "own"), (Origin.UNSURE, "own")],
+    [(b"object", "outside"), (b"another", "unsure"), (None, "unsure"), (Origin.UNSURE, "unsure")],
 )
-def test_what_another_turn_is_known_to_have_left_is_its_own(left, whose):
+def test_what_another_turn_is_known_to_have_left_is_its_own_or_of_both(left, whose):
     now = folders(("a", 1.5, 1.5))
     known = evidence(edits=[edits(1, {b"a": left})])
     assert known.origin(b"a", now.identity(b"a"), now) == whose

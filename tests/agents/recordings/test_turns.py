@@ -14,6 +14,7 @@ from plans import actions
 from tests.fake_model import call, say
 from tests.inner import AUTHORSHIP_TICK as CLOCK
 from tests.inner import (
+    FolderWatch,
     Scope,
     Store,
     claim,
@@ -408,6 +409,68 @@ class TestWhoseItIs:
         scripted(model)
         tell(c, "write")
         assert origins(Recording.objects.get()) == {"a.txt": "unsure"}
+
+    @pytest.mark.parametrize("is_there", [True, False])
+    def test_what_others_wrote_in_place_and_the_turn_then_edited_is_of_both(self, folder, is_there):
+        c = linked(folder)
+        if is_there:
+            (folder / "a.md").write_text("of before\n")
+
+        def hers():
+            (folder / "a.md").write_text("hers\n")
+            until_files_are_older(CLOCK)
+            return call("edit_file", path="a.md", old="hers", new="its")
+
+        scripted(self.apart(call("write_file", path="c.md", content="text\n"), hers))
+        tell(c, "write")
+        assert origins(Recording.objects.get()) == {"c.md": "own", "a.md": "unsure"}
+
+    def test_a_file_that_was_written_through_a_link_is_known_by_where_that_led_then(self, folder):
+        c = linked(folder)
+        for name in "de":
+            (folder / name).mkdir()
+            (folder / name / "x").write_text("of before\n")
+        (folder / "link").symlink_to("d")
+        write = call("write_file", path="link/x", content="its\n")
+
+        def hers():
+            (folder / "link").unlink()
+            (folder / "link").symlink_to("e")
+            return say("ok")
+
+        scripted(self.apart(write, hers))
+        tell(c, "write")
+        assert origins(Recording.objects.get()) == {"d/x": "own", "link": "outside"}
+
+    def test_a_file_that_a_turn_edits_time_and_again_is_its_own(self, folder):
+        c = linked(folder)
+        edits = [call("edit_file", path="a.md", old=str(i), new=str(i + 1)) for i in range(4)]
+        scripted(self.apart(call("write_file", path="a.md", content="0\n"), *edits))
+        tell(c, "write")
+        assert origins(Recording.objects.get()) == {"a.md": "own"}
+
+    def test_where_nothing_happens_between_two_calls_a_look_asks_the_database_nothing(
+        self, folder, monkeypatch
+    ):
+        c = linked(folder)
+        (folder / "docs").mkdir()
+        asked = []
+
+        class Noted(FolderWatch):
+            def known_so_far(self):
+                asked.append(self.recording.pk)
+                return super().known_so_far()
+
+        monkeypatch.setattr(recordings, "FolderWatch", Noted)
+        calls = [call("write_file", path=f"docs/{i}.md", content="text\n") for i in range(3)]
+
+        def hers():
+            (folder / "hers.md").write_text("hers\n")
+            return calls[2]
+
+        scripted(self.apart(*calls[:2], hers))
+        tell(c, "write")
+        assert len(asked) == 1
 
     def apart(self, *replies):
         """One call after the other, with some time in between."""

@@ -402,6 +402,9 @@ class History:
                     self.say("unsure although nobody else wrote", f"{turn.token} {path}")
             elif path in others - own and "own" in called:
                 self.say("theirs called the turn's", f"{turn.token} {path}")
+            elif path in own & others and called == {"own"}:
+                self.count("both wrote, called the turn's")
+                self.log.append(f"unsure? both wrote: {turn.token} {path}")
 
     def undo(self, turn: TurnDone) -> None:
         now = tree_of(self.folder)

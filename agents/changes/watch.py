@@ -1,0 +1,155 @@
+"""Watching the folder of a turn for what others do between its calls.
+
+The kernel notes the last change of a file or folder alone, and a call hides what was before it. So
+each call that may write is preceded and followed by a look, which costs no query where nothing has
+happened in between.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from agents.changes.authorship import TICK, Evidence
+from agents.changes.evidence import (
+    calls_of,
+    edits_in,
+    folders_of,
+    joined,
+    named_file,
+    nanoseconds,
+    writes_of,
+)
+from agents.changes.store import Store
+from agents.models import Recording, ToolCall
+from agents.models.recording import Identity
+from agents.tools.base import FILE_WRITING_TOOLS
+from agents.tools.confinement import Workspace
+from agents.tools.paths import path_bytes, path_text
+
+MOST_FOLDERS = 5_000  # that are looked at before and after each call
+MOST_TOUCHED = 1_000  # of them that one call names
+
+Times = dict[bytes, int | None]
+
+
+class FolderWatch:
+    """The folder of one turn, as its calls left it. Raises StoreBroken where it is read."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.workspace = Workspace(Path(recording.root))
+        self.began = nanoseconds(recording.began_at)
+        self.times: Times = {}
+        self.files: dict[bytes, Identity | None] = {}
+
+    # Before a call
+
+    def is_as_left(self, call: ToolCall) -> bool:
+        """Whether nothing came, went or was written since the last call, where that can be seen."""
+        return self.folder_times() == self.times and not self.is_file_changed(call)
+
+    def is_file_changed(self, call: ToolCall) -> bool:
+        """Whether the file that a call names was changed since the turn began, not by its calls."""
+        path = self.named_file(call)
+        there = self.identity(path) if path else None
+        return there is not None and there[1] >= self.began and there != self.files.get(path)
+
+    def known_so_far(self) -> tuple[Evidence, set[bytes]]:
+        """What is known of who wrote, and the entries that looks have found to differ from before.
+        Reads the database."""
+        recording, began = self.recording, self.began
+        own = writes_of([recording.pk], Path(recording.root))
+        seen = {path_bytes(path) for path, _ in recording.taken}
+        for folders in calls_of([recording.pk]).values_list("folders", flat=True):
+            for folder, names in (folders or {}).items():
+                seen |= {joined(path_bytes(folder), path_bytes(name)) for name in names}
+        return Evidence(began, own, edits=edits_in(recording.root, began)), seen
+
+    def taken(
+        self, store: Store, call: ToolCall, evidence: Evidence, seen: set[bytes]
+    ) -> list[tuple[str, int]]:
+        """What others removed or brought in folders of before while the turn wrote nothing, with
+        the ctimes of these folders, but for what people are known to have done; and the file that
+        the call names, with its own, where others wrote it."""
+        folders, found = folders_of(self.recording), []
+        for path, now in self.folder_times().items():
+            at = evidence.unexplained(path, folders[path][0], now or 0)
+            if at >= self.began and not evidence.own.has(at):
+                entries = {joined(path, name) for name in self.differing(store, path, evidence)}
+                found += [(path_text(entry), at) for entry in entries - seen]
+        path = self.named_file(call)
+        there = self.identity(path) if path and self.is_file_changed(call) else None
+        if there and not evidence.own.has(there[1]):
+            found.append((path_text(path), there[1]))
+        known = {(path, at) for path, at in self.recording.taken}
+        return [each for each in found if each not in known][: MOST_TOUCHED - len(known)]
+
+    # After it
+
+    def touched(self, store: Store, call: ToolCall) -> dict[str, list[str]] | None:
+        """Folders of before in which something may have come or gone since a call began, with what
+        differs there from before; those that are not at their place are among them. None where
+        there is too much."""
+        self.times = self.folder_times()
+        if path := self.named_file(call):
+            self.files[path] = self.identity(path)
+        if call.started_at is None or len(folders_of(self.recording)) > MOST_FOLDERS:
+            return None
+        began = nanoseconds(call.started_at) - TICK
+        found = {
+            path_text(path): [path_text(name) for name in self.differing(store, path)]
+            for path, at in self.times.items()
+            if at is None or at >= began
+        }
+        return found if len(found) + sum(map(len, found.values())) <= MOST_TOUCHED else None
+
+    # Looking
+
+    def named_file(self, call: ToolCall) -> bytes:
+        return named_file(self.workspace, call) if call.tool in FILE_WRITING_TOOLS else b""
+
+    def identity(self, path: bytes) -> Identity | None:
+        """Of what is there, or None."""
+        with suppress(OSError):
+            status = os.lstat(os.fsencode(self.recording.root) + b"/" + path)
+            return status.st_ino, status.st_ctime_ns
+        return None
+
+    def folder_times(self) -> Times:
+        """The ctimes of folders of before, None for one that is not at its place; none of too
+        many."""
+        folders = folders_of(self.recording)
+        looked = folders.items() if len(folders) <= MOST_FOLDERS else ()
+        return dict(self.time_of(path, inode) for path, (inode, _) in looked)
+
+    def time_of(self, folder: bytes, inode: int) -> tuple[bytes, int | None]:
+        there = self.identity(folder)
+        return folder, there[1] if there and there[0] == inode else None
+
+    def differing(self, store: Store, folder: bytes, quiet: Evidence | None = None) -> set[bytes]:
+        """The names that are in it no more, those of folders that were not there before, and of new
+        files that were changed last while the turn wrote nothing; nothing of a folder that is gone.
+        """
+        tree = bytes.fromhex(self.recording.before)
+        if folder:
+            entry = store.find(tree, folder)
+            tree = entry.oid if entry and entry.is_folder else b""
+        before = {*store.tree(tree)} if tree else set()
+        try:
+            with os.scandir(os.fsencode(self.recording.root) + b"/" + folder) as listing:
+                now = {each.name: each.stat(follow_symlinks=False) for each in listing}
+        except OSError:
+            return set()
+        gone, new = before - now.keys(), now.keys() - before
+        return gone | {name for name in new if is_of_others(now[name], quiet)}
+
+
+def is_of_others(status: os.stat_result, quiet: Evidence | None) -> bool:
+    """Whether a new entry is one to note: a folder, or a file that others changed last."""
+    if stat.S_ISDIR(status.st_mode):
+        return True
+    at = status.st_ctime_ns
+    return quiet is not None and at >= quiet.began and not quiet.own.has(at)
