@@ -15,6 +15,7 @@ SENTENCES: dict[str, Any] = {  # lazy texts, of which Django's stubs know no met
     "undone.reply": gettext_lazy("You undid the changes of a reply."),
     "undone.undo": gettext_lazy("You undid an undo."),
     "undo.restored": ngettext_lazy("{n} file restored.", "{n} files restored.", "n"),
+    "undo.removed": ngettext_lazy("{n} file removed.", "{n} files removed.", "n"),
     "undo.changed": ngettext_lazy(
         "{n} file stayed: it was changed meanwhile.",
         "{n} files stayed: they were changed meanwhile.",

@@ -186,7 +186,10 @@ class NeedCard:
 
     @cached_property
     def address(self) -> str:
-        """The place in the conversation where it is asked."""
+        """The place in the conversation where it is asked; of a plan that is not in the drawer, its
+        own page."""
+        if self.need.plan and self.plan is not self.now.plan:
+            return reverse("plan", args=[self.need.plan])
         page = reverse("conversation", args=[self.need.conversation])
         if self.need.kind == NeedKind.APPROVAL:
             return f"{page}#approval-{self.need.call}"

@@ -89,11 +89,12 @@ def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False)
     if run == "paused":
         return PlanButtons(steering=(replace(RESUME, posts_to=to("resume")), replan), ending=STOP)
     if run == "idle":
-        is_halted = plan["attention"] == "halted"
-        label = gettext("Go on") if is_halted else gettext("Start again")
-        again = replace(
-            START_AGAIN, label=label, posts_to=to("again"), explains=what_starts_again(plan)
-        )
+        again = START_AGAIN
+        if plan["attention"] == "halted":
+            again = replace(again, label=gettext("Go on"))
+        elif not any(row["attempts"] for row in plan["subtasks"]):
+            again = replace(again, label=gettext("Start"), icon="play")
+        again = replace(again, posts_to=to("again"), explains=what_starts_again(plan))
         if plan["attention"] == "failed":  # what leads on is at the subtask that failed
             again = replace(again, kind="")
         return PlanButtons(steering=(again, replan), ending=CANCEL)
@@ -117,10 +118,13 @@ def what_starts_again(plan: Snapshot) -> str:
     number = first_number(plan, lambda row: row["state"] in ("todo", "in_progress"))
     if not number:
         return ""
-    if plan["subtasks"][number - 1]["failed"]:
+    row = plan["subtasks"][number - 1]
+    if row["failed"]:
         words = gettext("Tries subtask {number} again and goes on to the end.")
-    else:
+    elif row["attempts"]:
         words = gettext("Begins subtask {number} again and goes on to the end.")
+    else:
+        words = gettext("Begins subtask {number} and goes on to the end.")
     return words.format(number=number)
 
 

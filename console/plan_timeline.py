@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext_lazy
 
 from agents.actors import AGENT, SYSTEM, Actor, actor_of
-from agents.models import Event, ToolCall
-from agents.sentences import detailed
+from agents.models import Event, ToolCall, Undo
+from agents.sentences import commas, detailed
 from console.check_lines import SIGNS, check_words, verdict_words
 from console.form_parsing import number
 from console.status_labels import ENDS, shape_of_done
@@ -245,10 +245,9 @@ class Timeline:
         held = sorted((line.at, line.version) for line in others if line.at is not None)
         for row, key in undos_about(self.plan):
             words = gettext("undid an undo") if row.reverses_id else gettext("undid its changes")
-            files = ngettext("{n} file restored", "{n} files restored", row.files)
             versions = [version for at, version in held if at <= row.created_at]
             line = Line(
-                detailed(words, files.format(n=row.files)),
+                detailed(words, file_counts(row)),
                 number=self.place(key)[0] if key else "",
                 icon="undo",
                 kind="subtask" if key else "plan",
@@ -287,6 +286,17 @@ class Wanted:
         return urlencode(
             {name: value for name, value in (asdict(self) | {"page": page}).items() if value}
         )
+
+
+def file_counts(undo: Undo) -> str:
+    """1 file restored, 2 files removed; what is zero is left out."""
+    restored, removed = undo.files - undo.removed, undo.removed
+    words = (
+        restored and ngettext("{n} file restored", "{n} files restored", restored),
+        removed and ngettext("{n} file removed", "{n} files removed", removed),
+    )
+    counts = zip(words, (restored, removed), strict=True)
+    return commas([each.format(n=n) for each, n in counts if each])
 
 
 def wanted_lines(query: Mapping[str, str]) -> Wanted:

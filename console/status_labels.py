@@ -22,7 +22,9 @@ from plans.models import Plan
 from plans.queries import active_plan, checklist
 from plans.status import (
     BEING_WRITTEN,
+    ENDED,
     FINISHED,
+    STATUSES,
     WAITS_FOR_ANSWER,
     Asking,
     Status,
@@ -199,8 +201,10 @@ def why_left_out(reason: str) -> str:
 
 def name_of_shape(shape: str, reason: str) -> str:
     """What a screen reader says for a subtask's mark."""
-    skipped = shape == "abandoned" and reason.startswith("skipped")
-    return gettext("Skipped") if skipped else str(NAMES[shape])
+    kind = reason.partition(":")[0] if shape == "abandoned" else ""
+    if kind in ENDED:  # with its plan, and in the same word
+        return STATUSES[kind].word
+    return gettext("Skipped") if kind == "skipped" else str(NAMES[shape])
 
 
 def shape_of_subtask(row: Snapshot) -> str:

@@ -37,6 +37,11 @@ class Line(NamedTuple):
     failures: int = 1  # how many attempts it stands for
     parts: tuple[Line, ...] = ()  # the lines of these, with what lies between them
 
+    @property
+    def sign_name(self) -> str:
+        """What its mark is called: one stands for all ways to be abandoned, told by the words."""
+        return str(self.words) if self.sign == "abandoned" else ""
+
     def by(self, actor: Actor, viewer: str) -> Line:
         """With who did it; a line that has someone already keeps them."""
         if self.actor:

@@ -119,7 +119,7 @@ class Evidence:
         if is_within(changed, self.own.anywhere):
             is_theirs = is_within(changed, self.others.anywhere)
             is_both = is_both or is_theirs or self.is_metadata(now.written_at(path))
-            is_both = is_both or self.is_carried(path, now)
+            is_both = is_both or self.is_carried(path, changed, now)
             return Origin.UNSURE if is_both else Origin.OWN
         return Origin.UNSURE if left == Origin.UNSURE else self.origin_of_quiet(path, changed, now)
 
@@ -144,9 +144,13 @@ class Evidence:
         is_untouched = is_seen and self.touched.isdisjoint((folder, *inside))
         return is_untouched or self.is_taken(path, now)
 
-    def is_carried(self, path: bytes, now: Snapshot) -> bool:
-        """Whether others moved a folder in which it is."""
-        is_moved = any(self.is_brought(each, now) for each in above(path))
+    def is_carried(self, path: bytes, changed: int, now: Snapshot) -> bool:
+        """Whether others moved a folder in which it is since it was changed."""
+        came = [each for each in above(path) if self.is_new(each, now)]
+        arrivals = (self.arrived_at(each, now) for each in came)
+        if any(at > changed + TICK and not self.own.has(at) for at in arrivals):
+            return True
+        is_moved = any(self.is_brought(each, now) for each in came)
         return is_moved and self.is_by_others(path, now, is_gone=False)
 
     def is_taken(self, path: bytes, now: Snapshot) -> bool:
@@ -180,8 +184,8 @@ class Evidence:
             arrived = self.arrived_at((moved or came or [path])[0], now)
             is_later = changed > max(arrived, self.began) + TICK and not self.is_unchanged(changed)
             whose = Origin.OUTSIDE if is_later else self.origin_at(arrived)
-            is_taken = self.is_taken(path, now)
-            return Origin.UNSURE if whose == Origin.OWN and is_taken else whose
+            is_both = self.is_taken(path, now) or self.is_carried(path, arrived, now)
+            return Origin.UNSURE if whose == Origin.OWN and is_both else whose
         if came and is_within_any(changed, self.own.files):
             return Origin.OWN  # it was written by its name, in a folder that was moved since
         until = max((self.arrived_at(each, now) for each in came), default=changed)
@@ -221,8 +225,8 @@ class Evidence:
 
     def is_new(self, folder: bytes, now: Snapshot) -> bool:
         """Whether it is gone, or another one than was at that path before."""
-        is_known = bool(folder and self.folders)
-        return is_known and now.folders.get(folder, (0, 0))[0] != self.folders.get(folder, -1)
+        is_other = now.folders.get(folder, (0, 0))[0] != self.folders.get(folder, -1)
+        return bool(folder) and is_other and (bool(self.folders) or folder not in now.folders)
 
     def was_moved(self, folder: bytes, now: Snapshot) -> bool:
         """Whether a folder of before was moved here, and not along with the one that it is in."""

@@ -250,14 +250,14 @@ def finish(row: Undo, store: Store, steps: list[Step]) -> None:
         files = partial(AgentFiles.of, row.conversation)
         kept = carry_out(workspace.root, store, steps, f"undo {row.pk}", files)
     row.kept = {**row.kept, **kept}
-    row.files = len(steps) - len(kept)
+    row.files, row.removed = counts_of(step for step in steps if step.path not in kept)
     row.whole = row.whole and not kept
     record_end(row, outcome_of(row))
 
 
 def give_up(row: Undo) -> None:
     """What is left of it is lost, and how far it came is not known. Nobody is to wait for it."""
-    row.steps, row.files, row.whole = "", 0, False
+    row.steps, row.files, row.removed, row.whole = "", 0, 0, False
     record_end(row, [row.sentence, sentence("undo.cut_off")])
 
 
@@ -267,30 +267,41 @@ def record_end(row: Undo, sentences: list[Sentence]) -> None:
     row.finished_at = timezone.now()
     with transaction.atomic():
         events.lock_conversation(row.conversation_id)
-        row.save(update_fields=["steps", "kept", "files", "whole", "finished_at"])
+        row.save(update_fields=["steps", "kept", "files", "removed", "whole", "finished_at"])
         message = Message(role="system", kind=Message.Kind.NOTICE, text=text_of(sentences))
         message.meta = {"sentences": sentences} | ({"undo": row.pk} if row.steps else {})
         put(message, row.conversation_id, row.by)
         seq = events.record(row.conversation_id, "files.undone", f"undo:{row.pk}", row.by)
-        if row.reverses_id is not None:
-            close_notice(row, seq)
+        close_notices(row, seq)
 
 
-def close_notice(row: Undo, seq: int) -> None:
-    """The notice of the undo that this one reverses offers that no more."""
-    notices = Message.objects.filter(conversation=row.conversation_id, meta__undo=row.reverses_id)
+def close_notices(row: Undo, seq: int) -> None:
+    """The notice of the undo that this one reverses offers that no more; nor do those of undos that
+    brought back what it has taken away once more."""
+    undone = [row.reverses_id] if row.reverses_id else []
+    if row.whole and not row.reverses_id:
+        again = Undo.objects.filter(conversation=row.conversation_id, reverses__subject=row.subject)
+        undone += again.filter(pk__lt=row.pk).values_list("pk", flat=True)
+    notices = Message.objects.filter(conversation=row.conversation_id, meta__undo__in=undone)
     for message in notices:
         message.meta, message.changed_seq = {**message.meta, "reversed": True}, seq
         message.save(update_fields=["meta", "changed_seq"])
 
 
+def counts_of(steps: Iterable[Step]) -> tuple[int, int]:
+    """How many files they put back or took away, and how many of these they took away. What left
+    one path and came back at another is one file, and was put back."""
+    steps = list(steps)
+    came = Counter(step.to.oid for step in steps if step.to and not step.expect and step.to.size)
+    left = [step.expect.oid for step in steps if step.expect and not step.to]
+    moved = (Counter(left) & came).total()
+    return len(steps) - moved, len(left) - moved
+
+
 def outcome_of(row: Undo) -> list[Sentence]:
-    stayed = Counter(row.kept.values())
-    return [
-        row.sentence,
-        sentence("undo.restored", n=row.files),
-        *(sentence(f"undo.{why}", n=n) for why, n in sorted(stayed.items())),
-    ]
+    counts = {"restored": row.files - row.removed, "removed": row.removed}
+    counts |= dict(sorted(Counter(row.kept.values()).items()))
+    return [row.sentence, *(sentence(f"undo.{what}", n=n) for what, n in counts.items() if n)]
 
 
 def unfinished(root: str = "") -> list[int]:

@@ -111,7 +111,8 @@ class Undo(models.Model):
 
     `subject` is what it was of: "turn:7", "plan:3", "subtask:3/4", "undo:5". `steps` names the list
     of files in the folder's store. Without `finished_at` it was cut off and is finished by the
-    next process. `kept` are the files that it had to leave as they were, each with why; `whole`
+    next process. Of the `files` that it put back or took away, `removed` were taken away; one that
+    was moved is one. `kept` are the files that it had to leave as they were, each with why; `whole`
     says that there were none. `sentence` says in the conversation what was undone.
     """
 
@@ -120,6 +121,7 @@ class Undo(models.Model):
     subject = fields.CharField(max_length=64)
     steps = fields.CharField(max_length=40, blank=True)
     files = models.PositiveIntegerField(default=0)
+    removed = models.PositiveIntegerField(default=0, db_default=0)
     kept: models.Field[dict[str, str], dict[str, str]] = fields.JSONField(default=dict)
     whole = models.BooleanField(default=False)
     sentence: models.Field[Sentence, Sentence] = fields.JSONField(

@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 from agents.changes.undo import Preview
 from agents.changes.undo_steps import Row
 from agents.models import Recording
+from agents.sentences import commas
 from console.changes.changed_files import in_order, place_of
 from console.language import format_size
 from plans.changes.scope import Scope
@@ -36,6 +37,13 @@ class UndoRow:
 
     @property
     def words(self) -> str:
+        if not self.together:
+            return self.what_becomes
+        together = gettext("only together with {paths}, as it was moved")
+        return commas([self.what_becomes, together.format(paths=self.together)])
+
+    @property
+    def what_becomes(self) -> str:
         to = self.row.to
         if self.row.fate == "removed":
             return gettext("removed, it was new")
@@ -49,10 +57,8 @@ class UndoRow:
 
     @property
     def together(self) -> str:
-        if not self.row.others:
-            return ""
-        paths = ", ".join(self.row.others[:3]) + "…" * (len(self.row.others) > 3)
-        return gettext("only together with {paths}, as it was moved").format(paths=paths)
+        """The paths that go back with it or not at all."""
+        return commas(self.row.others[:3]) + "…" * (len(self.row.others) > 3)
 
     @property
     def icon(self) -> str:

@@ -21,7 +21,7 @@ from agents.config.ownership import agent_of, agents_of
 from agents.conversations import deleted_of
 from agents.errors import Refused
 from agents.llm.catalog import is_fresh
-from agents.models import Conversation, Message, Undo
+from agents.models import Conversation, Message
 from agents.statements import prepared
 from console import fragments
 from console.call_progress import progress_tag
@@ -72,10 +72,10 @@ def conversation(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "conversation/page.html", context)
 
 
-def undone_here(conversation: Conversation, pk: int | None) -> Undo | None:
-    """What was undone just now, as long as that can be taken back."""
-    undos = Undo.objects.filter(conversation=conversation, finished_at__isnull=False)
-    return undos.filter(pk=pk, reversed_by=None).first() if pk is not None else None
+def undone_here(conversation: Conversation, pk: int | None) -> Message | None:
+    """The notice of what was undone just now, as long as that can be taken back."""
+    notices = conversation.messages.filter(meta__undo=pk).exclude(meta__has_key="reversed")
+    return notices.first() if pk is not None else None
 
 
 def found_message(conversation: Conversation, pk: int | None) -> Message | None:

@@ -224,7 +224,7 @@ STATES = {
     "": gettext_lazy("All"),
     "open": pgettext_lazy("of plans", "Open"),
     "done": gettext_lazy("Finished"),
-    "abandoned": gettext_lazy("Abandoned"),
+    "abandoned": gettext_lazy("Cancelled or replaced"),
     "failed": gettext_lazy("Failed"),
 }
 STANDINGS = {"open": OPEN, "done": ("done",), "abandoned": ("abandoned",), "failed": ("failed",)}
@@ -239,7 +239,7 @@ IN_STATE = {
     "": gettext_lazy("plans"),
     "open": gettext_lazy("open plans"),
     "done": gettext_lazy("finished plans"),
-    "abandoned": gettext_lazy("abandoned plans"),
+    "abandoned": gettext_lazy("cancelled or replaced plans"),
     "failed": gettext_lazy("failed plans"),
 }
 WITHIN = {

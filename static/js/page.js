@@ -126,12 +126,21 @@ always(() => {
   const toast = document.querySelector("[data-toast]:not([data-seen])");
   if (!toast) return;
   toast.dataset.seen = "";
+  leaveAddress(toast.dataset.toast);
   clearTimeout(fading);
   fading = setTimeout(function fade() {
     if (toast.matches(":hover, :focus-within")) fading = setTimeout(fade, TOAST);
     else toast.remove();
   }, TOAST);
 });
+
+/** What has told of it is not in the address any more: the page that is loaded again says it no more. */
+function leaveAddress(name) {
+  const address = new URL(location);
+  if (!name || !address.searchParams.has(name)) return;
+  address.searchParams.delete(name);
+  history.replaceState(history.state, "", address);
+}
 
 // Settings: one card open at a time, with its file beside it
 

@@ -153,6 +153,7 @@ function settle() {
   const row = shown() && rowOf(shown().path);
   if (row) row.ariaCurrent = "true";
   if (!rowOf(byId("folder-acts").querySelector("button").value)) offer(null);
+  sayTarget();
 }
 
 // The tree
@@ -168,10 +169,15 @@ function stopAt(row) {
   if (row) row.tabIndex = 0;
 }
 
+/** The row that the person went to last. */
+let chosen = null;
+
 function goTo(row) {
   if (!row) return;
+  chosen = row;
   stopAt(row);
   row.focus();
+  sayTarget();
 }
 
 const isFolder = (row) => row?.matches("summary");
@@ -346,6 +352,12 @@ on("click", "[data-delete-file]", (button) => remove(button.value, button));
 
 /** Where something new lands: the folder of the row, or the row if it is one. */
 const folderAt = (row) => (isFolder(row) ? row : row && parentOf(row));
+const target = () => (chosen?.isConnected && folderAt(chosen)?.dataset.path) || "";
+
+function sayTarget() {
+  const button = panel().querySelector("[data-upload-files]");
+  if (button) button.title = button.dataset.words.replace("{}", target() || button.dataset.root);
+}
 
 function upload(files, folder) {
   say("");
@@ -376,7 +388,7 @@ on("click", "[data-if-taken]", (button) => {
 });
 on("click", "[data-upload-files]", () => byId("files-to-upload").click());
 on("change", "#files-to-upload", (field) => {
-  upload([...field.files], folderAt(stop)?.dataset.path ?? "");
+  upload([...field.files], target());
   field.value = "";
 });
 

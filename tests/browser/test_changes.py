@@ -90,11 +90,12 @@ def test_changes_are_read_undone_and_brought_back(site, open_tab):
     expect(dialog.get_by_text("comes back")).to_be_visible()
     expect(dialog.get_by_role("radio", name="Keep mine")).to_be_checked()
     dialog.get_by_role("button", name="Undo changes").click()
-    expect(page.locator("#undone-toast")).to_contain_text("3 files restored.")
+    toast = page.locator("#undone-toast")
+    expect(toast).to_contain_text("2 files restored. 1 file removed.")
     assert (files / "old.txt").read_text() == "old\n"
     assert not (files / "docs" / "ex.zip").exists()
     assert (files / "docs" / "api.md").read_text() == "hers\n"
-    page.locator("#undone-toast").get_by_role("button", name="Undo the undo").press("Enter")
+    toast.get_by_role("button", name="Undo the undo").press("Enter")
     expect(page.get_by_text("You undid an undo.").first).to_be_visible()
     expect(page.get_by_role("button", name="Undo the undo")).to_have_count(1)
     expect(tab.message).to_be_focused()
@@ -115,7 +116,11 @@ def test_escape_goes_back_and_a_changed_preview_opens_anew(site, open_tab):
     expect(dialog.get_by_text("Restoring it loses that edit")).to_be_visible()
     dialog.get_by_text("Restore", exact=True).click()
     dialog.get_by_role("button", name="Undo changes").click()
-    expect(page.locator("#undone-toast")).to_contain_text("4 files restored.")
+    expect(page.locator("#undone-toast")).to_contain_text("3 files restored. 1 file removed.")
+    expect(page).to_have_url(re.compile(f"/c/{chat}/$"))
+    page.reload()
+    expect(page.get_by_role("button", name="Undo the undo")).to_have_count(1)
+    expect(page.locator("#undone-toast")).to_have_count(0)
     assert (files / "docs" / "api.md").read_text() == OLD
     page.keyboard.press("Escape")
     expect(page.get_by_role("textbox", name="Message")).to_be_visible()

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import PHONE
 from tests.images import PETROL, RED, png
 
 API = "# API reference\n\nReturns `202`.\n\n| Field | Type |\n| --- | --- |\n| url | string |\n"
@@ -130,6 +131,34 @@ def test_a_name_that_is_taken_asks_and_both_are_kept(tab, folder):
     expect(row(tab, "new.md")).to_be_visible()
     assert (folder / "docs" / "api.md").read_text() == API
     assert (folder / "docs" / "api-2.md").read_text() == "# Another"
+
+
+def test_an_upload_lands_in_the_folder_that_was_chosen_and_in_the_first_where_none_was(tab, folder):
+    opened(tab)
+    expect(row(tab, "docs")).to_be_focused()
+    sent = {"name": "new.md", "mimeType": "text/plain", "buffer": b"# New"}
+    for chosen, named, path in (("", "Scripted", "new.md"), ("src", "src", "src/new.md")):
+        if chosen:
+            row(tab, chosen).click()
+        expect(tab.button("Upload")).to_have_attribute("title", f"Upload into {named}")
+        with tab.page.expect_file_chooser() as chooser:
+            tab.button("Upload").click()
+        chooser.value.set_files([sent])
+        expect(tab.page.get_by_text(f"Uploaded {path}", exact=True)).to_be_visible()
+        assert (folder / path).exists()
+    assert not (folder / "docs" / "new.md").exists()
+
+
+def test_a_long_name_makes_the_rename_dialog_no_wider_than_a_phone(site, folder, open_tab):
+    (folder / f"{'long-' * 20}.md").write_text("text")
+    tab = open_tab(viewport=PHONE).chat(site.conversation("scripted"))
+    tab.page.keyboard.press("Control+Shift+f")
+    row(tab, f"{'long-' * 20}.md").focus()
+    tab.page.keyboard.press("F2")
+    dialog = tab.page.get_by_role("dialog", name="Rename")
+    for name in ("Cancel", "Save"):
+        expect(dialog.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
+    assert dialog.evaluate("dialog => dialog.scrollWidth <= dialog.clientWidth")
 
 
 def test_what_was_replaced_comes_back_by_undo_and_so_does_what_replaced_it(tab, folder):

@@ -194,7 +194,7 @@ def test_the_page_of_a_plan_says_what_will_be_checked_and_what_is_done_by_word()
     assert "By the agent’s word" in subtask_on_its_page(finished())
 
 
-def test_a_proposal_shows_each_check_counts_them_and_says_where_there_is_none():
+def test_a_proposal_shows_each_check_and_counts_them_and_says_nothing_of_a_word_not_given_yet():
     c = begun(EXISTS, tools={**TOOLS, "shell": "ask"}, names=("Look", "Write", "Tell"))
     actions.update_subtask(plan_of(c), "s2", {"checks": [EXISTS, GREEN]}, "alice")
     actions.update_subtask(plan_of(c), "s3", {"checks": []}, "alice")
@@ -204,7 +204,8 @@ def test_a_proposal_shows_each_check_counts_them_and_says_where_there_is_none():
     checked = drawer[drawer.index('aria-label="Checks of subtask 2"') :]
     checked = words_of(checked[: checked.index("</ul>")])
     assert "a.txt exists" in checked and "test -f a.txt" in checked and "asks you" in checked
-    assert drawer.count("No check: done by the agent’s word") == 1
+    assert "Add a check to subtask 3" in drawer
+    assert "by the agent’s word" not in drawer
     assert "3 subtasks, 2 with checks. Nothing runs until you start it." in card
     assert "no check" in card
 

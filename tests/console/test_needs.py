@@ -288,6 +288,17 @@ def test_every_card_leads_to_its_place_in_the_conversation(alice):
     assert html.count('class="card need-card"') == html.count('class="button need-open"') == 3
 
 
+def test_the_card_of_a_plan_beside_the_drawers_opens_that_plan(alice):
+    c = proposed_plan("One")
+    beside = plan_of(c)
+    draft = PlanDraft(title="Newer", subtasks=[{"name": "Two"}])
+    newer = actions.create_plan(c, draft, "alice", beside=True)
+    assert plan_of(c) == newer
+    html = page(alice)
+    assert f'href="/plans/{beside.pk}/" aria-label="Open {beside.title}"' in html
+    assert f'href="/c/{c.pk}/#message-{newer.card_id}" aria-label="Open Newer"' in html
+
+
 def test_what_fails_while_the_page_is_open_comes_first(alice):
     proposed_plan("One")
     shown = only_need().key

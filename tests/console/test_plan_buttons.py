@@ -125,6 +125,13 @@ def test_what_starts_again_says_where_it_begins():
     assert again.kind == "go"
 
 
+def test_a_plan_that_never_ran_is_not_started_again():
+    untried = [{**row, "attempts": 0, "state": "todo"} for row in OPEN["subtasks"]]
+    start = only("start-again", {"run": "idle", "subtasks": untried})
+    assert start.label == "Start"
+    assert start.explains == "Begins subtask 1 and goes on to the end."
+
+
 def test_where_a_subtask_failed_its_own_retry_leads_on():
     failed = [{**row, "failed": row["key"] == "s2"} for row in OPEN["subtasks"]]
     again = only("start-again", {"run": "idle", "attention": "failed", "subtasks": failed})

@@ -69,7 +69,7 @@ def test_no_plans_is_a_sentence(alice):
     ("query", "sentence"),
     [
         ("state=failed&days=30", "No failed plans in the last 30 days."),
-        ("state=abandoned", "No abandoned plans."),
+        ("state=abandoned", "No cancelled or replaced plans."),
         ("attention=needs-me&state=done", "No finished plans that need you."),
         ("q=zebra", "Nothing matches “zebra”."),
         ("agent=writer-x", "No plans of writer-x."),
@@ -80,6 +80,16 @@ def test_nothing_found_is_a_sentence_and_a_way_out(alice, query, sentence):
     page = text(alice.get(f"/plans/?{query}"))
     assert sentence in page
     assert '<a class="link" href="/plans/">Show all</a>' in page
+
+
+def test_a_cancelled_plan_and_its_subtasks_are_called_so_on_every_page(alice):
+    plan = actions.cancel_plan(made("Paint the fence", "Sand it", "Paint it"), "alice")
+    chat = text(alice.get(f"/c/{plan.conversation_id}/"))
+    pages = [chat, *(text(alice.get(f"/plans/{address}")) for address in ("", f"{plan.pk}/"))]
+    for page in pages:
+        assert "Cancelled" in page, page
+        assert "Abandoned" not in page, re.findall(".{300}Abandoned.{100}", page)
+    assert chat.count('aria-label="Cancelled"') >= 2
 
 
 def test_the_list_is_filtered_searched_and_counted(alice):

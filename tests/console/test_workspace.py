@@ -464,3 +464,15 @@ def test_what_an_undo_has_put_back_has_no_mark_until_that_is_undone(client, chan
     actions.undo_changes(Scope(row), "alice")
     docs = shown_anew(client, changed, folder="docs")
     assert "Removed by this plan" in docs and "Changed by this plan" not in docs
+
+
+def test_an_open_folder_without_files_says_that_it_is_empty(chat, client, folder):
+    (folder / "bare").mkdir()
+    (folder / "full").mkdir()
+    (folder / "full" / "a.txt").touch()
+    drawn = {
+        name: client.get(f"{base(chat)}refresh?folder={name}&stamp=&most=0").content.decode()
+        for name in ("bare", "full")
+    }
+    assert "This folder is empty." in drawn["bare"]
+    assert "This folder is empty." not in drawn["full"]

@@ -757,6 +757,41 @@ def test_where_all_was_taken_back_no_changes_are_left_until_that_is_undone(c):
     assert page.count("Undo the undo") == 3, "of five, two of which were undone"
 
 
+def test_a_move_is_one_file_and_what_was_new_is_removed(c):
+    for name in ("moved", "changed"):
+        (files_of(c) / name).write_text(f"{name}\n")
+    work = shell("mv moved there; echo 2 > changed; echo > new; echo > new-too")
+    plan = run(c, work, done(), done())
+    row = actions.undo_changes(Scope(plan), "alice")
+    page = signed_in(person("alice")).get(f"/c/{c.pk}/?undone={row.pk}").content.decode()
+    assert page.count("2 files restored. 2 files removed.") == 2, "in the notice and the toast"
+    [line] = [line for line in Timeline(plan_of(c), "alice").lines() if line.icon == "undo"]
+    assert line.words == "undid its changes: 2 files restored, 2 files removed"
+    actions.undo_changes(Scope(row), "alice")
+    assert Message.objects.last().text == "You undid an undo. 4 files restored."
+
+
+def test_an_undo_of_an_undo_is_not_offered_to_be_undone_where_its_changes_are_undone_again(c):
+    plan = run(c, shell("echo > a.txt"), done(), done())
+    row = actions.undo_changes(Scope(plan), "alice")
+    actions.undo_changes(Scope(row), "alice")
+    again = actions.undo_changes(Scope(plan), "alice")
+    page = signed_in(person("alice")).get(f"/c/{c.pk}/").content.decode()
+    assert page.count("Undo the undo") == 1
+    assert f"/undos/{again.pk}/undo" in page
+
+
+def test_the_dialog_has_no_spaces_between_chinese_sentences(c):
+    (files_of(c) / "a.txt").write_text("one\n")
+    plan = run(c, shell("mv a.txt b.txt"), done(), shell("ls; pwd"), done())
+    (files_of(c) / "b.txt").write_text("hers\n")
+    address = f"/c/{c.pk}/changed/preview?plan={plan.pk}"
+    in_chinese = {"Accept-Language": "zh-hans"}
+    page = signed_in(person("alice")).get(address, headers=in_chinese).content.decode()
+    assert "只能与 b.txt 一起恢复，因为它们之间有移动。" in page
+    assert not re.findall(r"[。，：、]\s+(?!</)\S+", page)
+
+
 def test_what_was_taken_back_stays_so_whatever_else_is_taken_back_and_brought_again(c):
     plan = run(c, shell("echo > a.txt"), done(), shell("echo > c.txt"), done())
     row = actions.undo_changes(Scope(plan), "alice")
@@ -882,9 +917,9 @@ def test_the_timeline_tells_of_undos_and_who_undid_what(c):
     actions.undo_changes(Scope(plan), "alice")
     lines = [line for line in Timeline(plan_of(c), "alice").lines() if line.icon == "undo"]
     assert [(line.words, line.actor, line.number) for line in lines] == [
-        ("undid its changes: 2 files restored", "You", ""),
+        ("undid its changes: 2 files removed", "You", ""),
         ("undid an undo: 1 file restored", "You", "2"),
-        ("undid its changes: 1 file restored", "You", "2"),
+        ("undid its changes: 1 file removed", "You", "2"),
     ]
     page = signed_in(person("alice")).get(f"/plans/{plan.pk}/").content.decode()
     assert page.count("undid its changes") == 2

@@ -207,3 +207,21 @@ def test_what_is_gone_from_a_folder_that_no_call_changed_others_took(touched, wh
     known = evidence()
     known.touched = None if touched is None else {each.encode() for each in touched}
     assert known.origin(b"d/gone", None, folders(d=(2, 8.5))) == whose
+
+
+@pytest.mark.parametrize(
+    ("changed", "moved", "whose"),
+    [
+        (1.5, 8.5, "unsure"),  # by others, since a command of ours wrote it
+        (1.5, 1.7, "own"),  # by the command
+        (8.5, 8.5, "outside"),
+    ],
+)
+def test_what_the_turn_wrote_is_of_both_where_others_moved_its_folder_since(changed, moved, whose):
+    now = folders(("new/a", changed, changed), new=(7, moved), **{"": (1, moved)})
+    assert evidence().origin(b"new/a", now.identity(b"new/a"), now) == whose
+
+
+def test_what_the_turn_moved_is_of_both_where_others_moved_the_folder_it_is_in_since():
+    now = folders(("new/e/a", -9, -9), new=(7, 8.5), e=(0, 0), **{"": (1, 8.5), "new/e": (3, 1.5)})
+    assert evidence().origin(b"new/e/a", now.identity(b"new/e/a"), now) == "unsure"

@@ -27,7 +27,7 @@ def test_of_many_files_the_rest_comes_when_it_is_asked_for(site, open_tab):
     expect(dialog.locator(".restore-row:visible")).to_have_count(250)
     expect(rest).to_have_count(0)
     dialog.get_by_role("button", name="Undo changes").click()
-    expect(page.locator("#undone-toast")).to_contain_text("250 files restored.")
+    expect(page.locator("#undone-toast")).to_contain_text("250 files removed.")
     assert not (files / "many").exists()
 
 
@@ -55,7 +55,7 @@ def test_a_part_that_was_undone_is_said_and_its_notice_stands_beside_its_icon(si
     tab.page.get_by_role("button", name="Undo changes").click()
     dialog = tab.page.get_by_role("dialog", name="Undo changes of the whole plan?")
     dialog.get_by_role("button", name="Undo changes").click()
-    expect(tab.page.locator("#undone-toast")).to_contain_text("3 files restored.")
+    expect(tab.page.locator("#undone-toast")).to_contain_text("2 files restored. 1 file removed.")
     notice = tab.page.locator(".undone-notice")
     icon, words = notice.locator("svg").first, notice.locator("svg + span")
     tops = [each.bounding_box()["y"] for each in (icon, words)]

@@ -93,7 +93,7 @@ def many_changed_files(s):
     expect(dialog.locator(".restore-row:visible")).to_have_count(200)
     yield "undo"
     dialog.get_by_role("button", name="Undo changes").click()
-    expect(tab.page.locator("#undone-toast")).to_contain_text("250 files restored.")
+    expect(tab.page.locator("#undone-toast")).to_contain_text("250 files removed.")
 
 
 def nested_plan(s):
