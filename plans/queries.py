@@ -13,18 +13,16 @@ from django.utils.translation import gettext, gettext_lazy
 
 from agents import events
 from agents.actors import AGENT as AGENT
-from agents.actors import PERSON, Actor, kind_of, name_of
 from agents.actors import SYSTEM as SYSTEM
+from agents.actors import Actor, kind_of, name_of
 from agents.conversations import conversation_by_key
 from agents.db import clock
 from agents.engine.usage import is_at_work
-from agents.errors import Conflict, Invalid, NotFound
+from agents.errors import Invalid, NotFound
 from agents.events import lock_conversation
 from agents.models import Conversation, Event, Lane, Message, ToolCall, Turn, TurnState
 from agents.persistence import change_of_message
-from agents.sentences import sentences
 from agents.statements import one_of, prepared
-from plans.expected_version import VersionConflict, versions_by
 from plans.models import (
     PLAN_TEXT,
     SUBTASK_FIELDS,
@@ -129,37 +127,11 @@ def locked_plan(plan: int) -> QuerySet[Plan]:
     return Plan.objects.filter(pk=plan).select_for_update(no_key=True)
 
 
-def demand_open(plan: Plan) -> None:
-    if not plan.is_open:
-        sentence = sentences(closed(plan), gettext("It cannot change any more."))
-        raise VersionConflict(sentence, plan.pk, plan.version)
-
-
-def demand_in_view(plan: Plan) -> None:
-    """Nobody says yes to what came out of words that are not there."""
-    hidden = Turn.objects.filter(conversation=plan.conversation_id, hidden=True)
-    revised = any(plan.version in made for made in versions_by(hidden, plan.pk))
-    if revised or (plan.card is not None and plan.card.hidden):
-        sentence = gettext("“{title}” belongs to an alternative that is not shown: walk to it.")
-        raise Conflict(sentence.format(title=plan.title))
-
-
 def closed(plan: Plan) -> str:
     """How a plan came to its end, in one sentence."""
     if plan.state == State.DONE:
         return gettext("This plan is finished.")
     return str(CLOSED.get(plan.reason, gettext_lazy("This plan is cancelled.")))
-
-
-def demand_no_child(conversation: Conversation, by: Actor) -> None:
-    """What serves a subtask is the called agent's own: the system says yes to nobody else's."""
-    if conversation.parent_call_id is not None and kind_of(by) == PERSON:
-        raise Conflict(
-            gettext(
-                "The plan of an agent that works for a subtask cannot be changed by hand: change "
-                "the plan it works for."
-            )
-        )
 
 
 def checklist(plan: Plan) -> QuerySet[Subtask]:

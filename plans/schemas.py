@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated
 
 from django.utils.translation import gettext, gettext_lazy
@@ -70,6 +70,7 @@ Content = Annotated[str, Field(max_length=LONGEST_CONTENT), cleaner(plain)]
 # Something besides spaces and control characters; for readers of the API's document.
 VISIBLE = r"[^\s\x00-\x1f\x7f-\x9f]"
 GivenName = Annotated[Name, Field(min_length=1, json_schema_extra={"pattern": VISIBLE})]
+GivenTitle = Annotated[Title, Field(min_length=1, json_schema_extra={"pattern": VISIBLE})]
 
 
 def few_enough(value: object) -> object:
@@ -112,6 +113,15 @@ class Shape(BaseModel):
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
 
+class InWords(Shape):
+    """What a model or a script writes: a plain string is the name of a subtask."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def from_string(cls, value: object) -> object:
+        return {"name": value} if isinstance(value, str) else value
+
+
 class SubtaskText(Shape):
     """The text of a subtask, whole; the fields of SUBTASK_FIELDS."""
 
@@ -130,15 +140,10 @@ class SubtaskTextChange(Shape):
     checks: Checks | None = None
 
 
-class SubtaskDraft(SubtaskText):
+class SubtaskDraft(SubtaskText, InWords):
     """A subtask that does not exist yet; a plain string is its name."""
 
     name: Name = Field(validation_alias=AliasChoices("name", "title"), min_length=1)
-
-    @model_validator(mode="before")
-    @classmethod
-    def from_string(cls, value: object) -> object:
-        return {"name": value} if isinstance(value, str) else value
 
 
 class PlanDraft(Shape):
@@ -150,40 +155,43 @@ class PlanDraft(Shape):
     subtasks: Annotated[list[SubtaskDraft], FEW] = Field(default_factory=list)
 
 
-class SubtaskEdit(SubtaskDraft):
-    """One of the subtasks that have not started, as a person wants it; without a key, a new one."""
-
-    key: str | None = None
-
-
-class PlanEdit(Shape):
-    """A person's edit: None leaves a field as it is.
-
-    `subtasks` is the whole list of those not started: order as given, missing = removed,
-    no key = new.
-    """
-
-    title: Annotated[Title, Field(min_length=1)] | None = None
-    content: Content | None = None
-    expected_outcome: Text | None = None
-    metadata: Metadata | None = None
-    subtasks: Annotated[list[SubtaskEdit], FEW] | None = None
-
-
 class WithKey(Shape):
     key: str | None = None
 
 
-class SubtaskRevision(SubtaskTextChange, WithKey):
-    """A model's word on one subtask: with a key a change or a removal, without one an addition."""
+class SubtaskChange(SubtaskTextChange, WithKey):
+    """A change of the subtask with this key; without a key a new one, which needs a name."""
+
+
+class PlanChange(Shape):
+    """A person's change of a plan: None leaves a field as it is.
+
+    `subtasks` is the whole list of those not started: in this order, missing ones are removed.
+    """
+
+    title: GivenTitle | None = None
+    content: Content | None = None
+    expected_outcome: Text | None = None
+    metadata: Metadata | None = None
+    subtasks: Sequence[SubtaskChange] | None = None
+
+
+class SubtaskEdit(SubtaskChange, InWords):
+    """A change of one subtask, from a form or from Python; without a key a new one."""
 
     name: Name | None = Field(None, validation_alias=AliasChoices("name", "title"))
-    remove: bool = False
 
-    @model_validator(mode="before")
-    @classmethod
-    def from_string(cls, value: object) -> object:
-        return {"name": value} if isinstance(value, str) else value
+
+class PlanEdit(PlanChange):
+    """A person's change of a plan, from a form or from Python."""
+
+    subtasks: Annotated[list[SubtaskEdit], FEW] | None = None
+
+
+class SubtaskRevision(SubtaskEdit):
+    """A model's word on one subtask: with a key a change or a removal, without one an addition."""
+
+    remove: bool = False
 
 
 class Revision(Shape):

@@ -351,6 +351,7 @@ from plans import (
     prompts,
     search,
 )
+from plans.actions.verb import Verb
 from plans.attempts import attempts_of, times_of_plan
 from plans.changes import held as held_changes
 from plans.changes.recorded import changes_text

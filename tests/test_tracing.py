@@ -186,9 +186,10 @@ def test_a_deleted_plan_leaves_a_span_and_no_document(spans):
 
 
 def test_every_verb_is_traced():
-    for name in actions.__all__:
-        assert hasattr(getattr(actions, name), "__wrapped__"), name
-        assert getattr(actions, name).__code__.co_name == "traced", name
+    verbs = {name: verb for name, verb in vars(actions).items() if callable(verb)}
+    assert "approve_plan" in verbs
+    for name, verb in verbs.items():
+        assert getattr(verb, "run", verb).__code__.co_name == "traced", name
 
 
 def test_errors_are_told_by_their_class_and_not_in_words(spans):

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Literal, Self
 
 from ninja import Schema
-from pydantic import AliasChoices, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
 from console.api.fields import Amount, AsWritten, Count, Flag, Whole
 from console.api.shapes import Body
@@ -18,16 +18,16 @@ from plans.schemas import (
     Content,
     GivenName,
     Metadata,
+    PlanChange,
+    SubtaskChange,
     SubtaskDraft,
     SubtaskText,
     SubtaskTextChange,
     Text,
     Title,
-    WithKey,
 )
 from plans.search import NEEDS_ME, Query
 
-Json = dict[str, JsonValue]
 Sort = Literal[
     "created", "-created", "state", "-state", "duration", "-duration", "tokens", "-tokens"
 ]
@@ -73,26 +73,6 @@ class FirstSubtask(SubtaskDraft):
     name: GivenName = Field(validation_alias=AliasChoices("name", "title"))
 
 
-def has(field: str, kind: str, **more: JsonValue) -> Json:
-    return {"required": [field], "properties": {field: {"type": kind, **more}}}
-
-
-# What no single field tells; generators of clients pass over `if`.
-ASKED_OR_MADE: Json = {
-    "if": has("title", "string", pattern=VISIBLE),
-    "then": {
-        "anyOf": [has("content", "string", pattern=VISIBLE), has("subtasks", "array", minItems=1)]
-    },
-    "else": has("goal", "string", pattern=VISIBLE),
-}
-SOMEWHERE: Json = {
-    "if": has("agent", "string"),
-    "then": {"properties": {"conversation": {"type": "null"}}},
-    "else": has("conversation", "integer"),
-}
-NEW_ONES_HAVE_A_NAME: Json = {"if": {"not": has("key", "string")}, "then": has("name", "string")}
-
-
 class NewPlan(Body):
     """Either a goal, for which the agent's planner makes the plan, or the plan itself: a title,
     and content or subtasks.
@@ -101,8 +81,6 @@ class NewPlan(Body):
     left alone; with `beside` false it takes their place as /plan does: one that was never approved
     is superseded, one that was is paused and stays open, inactive.
     """
-
-    model_config = ConfigDict(json_schema_extra={"allOf": [ASKED_OR_MADE, SOMEWHERE]})
 
     agent: str | None = None
     conversation: Whole | None = None
@@ -124,10 +102,8 @@ class NewPlan(Body):
         return self
 
 
-class SubtaskWanted(SubtaskTextChange, WithKey, Body):
+class SubtaskWanted(SubtaskChange, Body):
     """With a key one that is there (what is not named stays), without one a new one."""
-
-    model_config = ConfigDict(json_schema_extra=NEW_ONES_HAVE_A_NAME)
 
     @model_validator(mode="after")
     def new_ones_have_a_name(self) -> Self:
@@ -136,16 +112,10 @@ class SubtaskWanted(SubtaskTextChange, WithKey, Body):
         return self
 
 
-class PlanPatch(Body):
+class PlanPatch(PlanChange, Body):
     """`subtasks` is the whole list of those not started: in this order, and missing ones are
     removed. `metadata` is a merge-patch and makes no version."""
 
-    title: Annotated[Title, Field(min_length=1, json_schema_extra={"pattern": VISIBLE})] | None = (
-        None
-    )
-    content: Content | None = None
-    expected_outcome: Text | None = None
-    metadata: Metadata | None = None
     subtasks: Annotated[list[SubtaskWanted], FEW] | None = None
 
 

@@ -8,9 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 from pydantic import Field
 
-from console.api.auth import person, plan_of, subtask_of
 from console.api.fields import Flag, Whole
-from console.api.plans import Version, plan_response, version_seen
+from console.api.plans import Version, opened, plan_response
 from console.api.shapes import Body, answers
 from plans import actions
 from plans.check_text import Check
@@ -47,8 +46,8 @@ class Looked(Body):
 @router.post("/{id}/check", response=answers(PlanSnapshot, 404, 409, status=202))
 def check_all(request: HttpRequest, id: int, body: ChecksWanted | None = None) -> HttpResponse:
     """Run the checks of all that is done again; `checking` of the plan says how far that is."""
-    plan, body = plan_of(request, id), body or ChecksWanted()
-    actions.check_plan(plan, person(request).username, deterministic=body.deterministic)
+    plan, by, _ = opened(request, id)
+    actions.check_plan(plan, by, deterministic=bool(body and body.deterministic))
     return plan_response(plan, status=202)
 
 
@@ -57,19 +56,17 @@ def check_one(
     request: HttpRequest, id: int, key: str, body: OneCheck | None = None
 ) -> HttpResponse:
     """Run the checks of a subtask that is done again; what does not hold any more is marked."""
-    plan, body = plan_of(request, id), body or OneCheck()
-    subtask_of(plan, key)
-    actions.check_plan(plan, person(request).username, key, body.check)
+    plan, by, _ = opened(request, id, key=key)
+    actions.check_plan(plan, by, key, body.check if body else "")
     return plan_response(plan, status=202)
 
 
 @router.post("/{id}/subtasks/{key}/look", response=answers(PlanSnapshot, 404, 409))
 def look(request: HttpRequest, id: int, key: str, body: Looked | None = None) -> HttpResponse:
     """You have looked at it yourself: it counts as checked, with your name."""
-    plan, body = plan_of(request, id), body or Looked()
-    subtask_of(plan, key)
-    actions.look_at(plan, key, person(request).username, body.version, body.check)
-    return plan_response(plan)
+    plan, by, _ = opened(request, id, key=key)
+    body = body or Looked()
+    return plan_response(actions.look_at(plan, key, by, body.version, body.check))
 
 
 @router.post(
@@ -79,12 +76,9 @@ def add_check(
     request: HttpRequest, id: int, key: str, body: CheckWanted, if_match: Version = None
 ) -> HttpResponse:
     """A new check; of a subtask that is done too, which is your yes to it as well."""
-    plan = plan_of(request, id)
-    subtask_of(plan, key)
-    version = version_seen(plan, if_match)
+    plan, by, version = opened(request, id, if_match, key)
     check = body.check.model_copy(update={"key": None})
-    actions.save_check(plan, key, check, person(request).username, version)
-    return plan_response(plan, status=201)
+    return plan_response(actions.save_check(plan, key, check, by, version), status=201)
 
 
 @router.put("/{id}/subtasks/{key}/checks/{check}", response=answers(PlanSnapshot, 404, 409, 412))
@@ -92,20 +86,14 @@ def change_check(
     request: HttpRequest, id: int, key: str, check: str, body: CheckWanted, if_match: Version = None
 ) -> HttpResponse:
     """Another check in the place of this one."""
-    plan = plan_of(request, id)
-    subtask_of(plan, key)
-    version = version_seen(plan, if_match)
+    plan, by, version = opened(request, id, if_match, key)
     wanted = body.check.model_copy(update={"key": check})
-    actions.save_check(plan, key, wanted, person(request).username, version)
-    return plan_response(plan)
+    return plan_response(actions.save_check(plan, key, wanted, by, version))
 
 
 @router.delete("/{id}/subtasks/{key}/checks/{check}", response=answers(PlanSnapshot, 404, 409, 412))
 def remove_check(
     request: HttpRequest, id: int, key: str, check: str, if_match: Version = None
 ) -> HttpResponse:
-    plan = plan_of(request, id)
-    subtask_of(plan, key)
-    version = version_seen(plan, if_match)
-    actions.remove_check(plan, key, check, person(request).username, version)
-    return plan_response(plan)
+    plan, by, version = opened(request, id, if_match, key)
+    return plan_response(actions.remove_check(plan, key, check, by, version))

@@ -10,8 +10,7 @@ from ninja.responses import Status
 from pydantic import Field
 
 from agents.models import Turn
-from console.api.auth import person, plan_of, subtask_of
-from console.api.plans import Version, plan_response, version_seen
+from console.api.plans import Version, opened, plan_response
 from console.api.shapes import Body, TurnShape, answers
 from console.throttling import count_message
 from plans import actions
@@ -35,16 +34,14 @@ class CommentsSent(Body):
 @router.put("/{id}/subtasks/{key}/comment", response=answers(PlanSnapshot, 404, 409))
 def keep_comment(request: HttpRequest, id: int, key: str, body: Comment) -> HttpResponse:
     """Keep it until it is sent; it takes the place of the one that is there."""
-    plan = plan_of(request, id)
-    subtask_of(plan, key)
-    return plan_response(actions.keep_comment(plan, key, body.text, person(request).username))
+    plan, by, _ = opened(request, id, key=key)
+    return plan_response(actions.keep_comment(plan, key, body.text, by))
 
 
 @router.delete("/{id}/subtasks/{key}/comment", response=answers(PlanSnapshot, 404, 409))
 def remove_comment(request: HttpRequest, id: int, key: str) -> HttpResponse:
-    plan = plan_of(request, id)
-    subtask_of(plan, key)
-    return plan_response(actions.remove_comment(plan, key, person(request).username))
+    plan, by, _ = opened(request, id, key=key)
+    return plan_response(actions.remove_comment(plan, key, by))
 
 
 @router.post("/{id}/comments/send", response=answers(TurnShape, 404, 409, 412, status=202))
@@ -52,7 +49,6 @@ def send_comments(
     request: HttpRequest, id: int, body: CommentsSent | None = None, if_match: Version = None
 ) -> Status[Turn]:
     """All kept comments go to the agent in one message; a new version then waits for a yes."""
-    plan = plan_of(request, id)
-    version, body = version_seen(plan, if_match), body or CommentsSent()
+    plan, by, version = opened(request, id, if_match)
     count_message(plan.conversation.owner_id)
-    return Status(202, actions.send_comments(plan, person(request).username, version, body.text))
+    return Status(202, actions.send_comments(plan, by, version, body.text if body else ""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -37,7 +37,7 @@ from plans import actions, documents, search
 from plans.actions.create import bind
 from plans.expected_version import demand_active
 from plans.models import Plan
-from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
+from plans.schemas import PlanDraft
 from plans.snapshot import PlanSnapshot, plan_snapshot
 
 router = Router(tags=["plans"])
@@ -103,14 +103,8 @@ def get_plan(request: HttpRequest, id: int) -> HttpResponse:
 def edit_plan(
     request: HttpRequest, id: int, body: PlanPatch, if_match: Version = None
 ) -> HttpResponse:
-    plan = plan_of(request, id)
-    version = version_seen(plan, if_match, needed=True)
-    changes = body.model_dump(exclude_none=True)
-    names = dict(plan.subtasks.values_list("key", "name"))
-    for subtask in changes.get("subtasks", []):  # in the domain each has its name
-        subtask.setdefault("name", names.get(subtask.get("key"), "?"))
-    actions.edit_plan(plan, PlanEdit.model_validate(changes), person(request).username, version)
-    return plan_response(plan)
+    plan, by, version = opened(request, id, if_match, needed=True)
+    return plan_response(actions.edit_plan(plan, body, by, version))
 
 
 @router.delete("/{id}", response=answers(None, 404, 409, status=204))
@@ -123,9 +117,8 @@ def delete_plan(request: HttpRequest, id: int) -> Status[None]:
 @router.post("/{id}/activate", response=answers(PlanSnapshot, 404, 409))
 def activate(request: HttpRequest, id: int) -> HttpResponse:
     """Put it into its conversation's drawer; not while another one runs there."""
-    plan = plan_of(request, id)
-    actions.activate_plan(plan, person(request).username)
-    return plan_response(plan)
+    plan, by, _ = opened(request, id)
+    return plan_response(actions.activate_plan(plan, by))
 
 
 @router.post("/{id}/use-again", response=answers(PlanSnapshot, 404, 409, status=201))
@@ -139,32 +132,30 @@ def use_again(request: HttpRequest, id: int) -> HttpResponse:
 def approve(request: HttpRequest, id: int, body: Approval) -> HttpResponse:
     """A yes to exactly this version; 409 with the current one when it is another, and where kept
     comments wait that `without_comments` does not leave behind."""
-    plan = plan_of(request, id)
+    plan, by, _ = opened(request, id)
     left = None if body.without_comments else ()
-    actions.approve_plan(plan, body.version, person(request).username, body.run or "", left)
-    return plan_response(plan)
+    return plan_response(actions.approve_plan(plan, body.version, by, body.run or "", left))
 
 
 @router.post("/{id}/revise", response=answers(TurnShape | None, 404, 409, status=202))
 def revise(request: HttpRequest, id: int, body: Feedback) -> Status[Turn]:
     """Ask the agent for changes; a new version then waits for a yes."""
-    plan = plan_of(request, id)
+    plan, by, _ = opened(request, id)
     if not plan.is_open:
         raise Conflict("This plan is closed: ask for a new one instead.", plan.version)
     demand_active(plan)
     count_message(plan.conversation.owner_id)
     with transaction.atomic():
-        _, turn = start_turn(plan.conversation, body.feedback, person(request).username, "plan")
+        _, turn = start_turn(plan.conversation, body.feedback, by, "plan")
         bind(turn, plan.pk)
     return Status(202, turn)
 
 
 @router.post("/{id}/cancel", response=answers(PlanSnapshot, 404, 409))
 def cancel(request: HttpRequest, id: int, body: Reason | None = None) -> HttpResponse:
-    plan = plan_of(request, id)
+    plan, by, _ = opened(request, id)
     reason = body.reason.strip() if body else ""
-    actions.cancel_plan(plan, person(request).username, comment=reason)
-    return plan_response(plan)
+    return plan_response(actions.cancel_plan(plan, by, comment=reason))
 
 
 @router.post("/{id}/run", response=answers(PlanSnapshot, 404, 409, 412))
@@ -172,34 +163,30 @@ def run(
     request: HttpRequest, id: int, body: RunMode | None = None, if_match: Version = None
 ) -> HttpResponse:
     """What was approved; with If-Match only if that is the version which was read."""
-    plan = plan_of(request, id)
-    version, body = version_seen(plan, if_match), body or RunMode()
+    plan, by, version = opened(request, id, if_match)
+    body = body or RunMode()
     options: dict[str, object] = {"executor": body.executor, "allow": body.allow}
-    actions.run_plan(plan, person(request).username, body.mode, options, version)
-    return plan_response(plan)
+    return plan_response(actions.run_plan(plan, by, body.mode, options, version))
 
 
 @router.post("/{id}/pause", response=answers(PlanSnapshot, 404, 409))
 def pause(request: HttpRequest, id: int) -> HttpResponse:
     """After the tool call that is running now."""
-    plan = plan_of(request, id)
-    actions.pause_plan(plan, person(request).username)
-    return plan_response(plan)
+    plan, by, _ = opened(request, id)
+    return plan_response(actions.pause_plan(plan, by))
 
 
 @router.post("/{id}/resume", response=answers(PlanSnapshot, 404, 409, 412))
 def resume(request: HttpRequest, id: int, if_match: Version = None) -> HttpResponse:
-    plan = plan_of(request, id)
-    actions.resume_plan(plan, person(request).username, version_seen(plan, if_match))
-    return plan_response(plan)
+    plan, by, version = opened(request, id, if_match)
+    return plan_response(actions.resume_plan(plan, by, version))
 
 
 @router.post("/{id}/stop", response=answers(PlanSnapshot, 404, 409))
 def stop(request: HttpRequest, id: int) -> HttpResponse:
     """At once, in the middle of a call; the subtask is to do again."""
-    plan = plan_of(request, id)
-    actions.stop_plan(plan, person(request).username)
-    return plan_response(plan)
+    plan, by, _ = opened(request, id)
+    return plan_response(actions.stop_plan(plan, by))
 
 
 @router.post(
@@ -211,8 +198,8 @@ def replan(
     request: HttpRequest, id: int, body: Anew | None = None, if_match: Version = None
 ) -> Status[Turn]:
     """Ask the planner for another way; done subtasks stay, the new version waits for a yes."""
-    plan, body, by = plan_of(request, id), body or Anew(), person(request).username
-    version = version_seen(plan, if_match)
+    plan, by, version = opened(request, id, if_match)
+    body = body or Anew()
     return Status(202, actions.replan_rest(plan, by, body.from_key, body.hint, version))
 
 
@@ -225,9 +212,9 @@ def raise_budget(
     request: HttpRequest, id: int, body: Limits, if_match: Version = None
 ) -> HttpResponse:
     """Set limits, and go on if the old ones had halted the run."""
-    plan = plan_of(request, id)
-    limits, version = body.model_dump(exclude_unset=True), version_seen(plan, if_match)
-    return plan_response(actions.raise_budget(plan, person(request).username, limits, version))
+    plan, by, version = opened(request, id, if_match)
+    limits = body.model_dump(exclude_unset=True)
+    return plan_response(actions.raise_budget(plan, by, limits, version))
 
 
 def plan_response(plan: Plan, status: int = 200) -> HttpResponse:
@@ -236,6 +223,30 @@ def plan_response(plan: Plan, status: int = 200) -> HttpResponse:
     response = JsonResponse(now.document(), status=status)
     response.headers["ETag"] = f'"{now.version}"'
     return response
+
+
+class Opened(NamedTuple):
+    """The plan of an address, who asks, and the version that If-Match names."""
+
+    plan: Plan
+    by: str
+    version: int | None
+
+
+def opened(
+    request: HttpRequest,
+    id: int,
+    if_match: str | None = None,
+    key: str = "",
+    *,
+    needed: bool = False,
+) -> Opened:
+    """Raises NotFound for another person's plan, and where it has no subtask of this key."""
+    plan = plan_of(request, id)
+    if key:
+        subtask_of(plan, key)
+    version = version_seen(plan, if_match, needed=needed)
+    return Opened(plan, person(request).username, version)
 
 
 def version_seen(plan: Plan, if_match: str | None, *, needed: bool = False) -> int | None:
@@ -259,11 +270,8 @@ def version_seen(plan: Plan, if_match: str | None, *, needed: bool = False) -> i
 def add_subtask(
     request: HttpRequest, id: int, body: NewSubtask, if_match: Version = None
 ) -> HttpResponse:
-    plan = plan_of(request, id)
-    version = version_seen(plan, if_match)
-    draft = SubtaskDraft.model_validate(body.model_dump(exclude={"after"}))
-    actions.add_subtask(plan, draft, person(request).username, version, after=body.after)
-    return plan_response(plan, status=201)
+    plan, by, version = opened(request, id, if_match)
+    return plan_response(actions.add_subtask(plan, body, by, version, body.after), status=201)
 
 
 @router.patch("/{id}/subtasks/{key}", response=answers(PlanSnapshot, 404, 409, 412))
@@ -271,14 +279,12 @@ def change_subtask(
     request: HttpRequest, id: int, key: str, body: SubtaskPatch, if_match: Version = None
 ) -> HttpResponse:
     """Its words, or its place; one that has started keeps both."""
-    plan = plan_of(request, id)
-    subtask_of(plan, key)
-    version, by = version_seen(plan, if_match), person(request).username
+    plan, by, version = opened(request, id, if_match, key)
     words = body.model_dump(exclude={"position"}, exclude_none=True)
     if words:
         plan = actions.update_subtask(plan, key, words, by, version)
     if body.position is not None:
-        actions.move_subtask(plan, key, body.position, by, plan.version)
+        plan = actions.move_subtask(plan, key, body.position, by, plan.version)
     return plan_response(plan)
 
 
@@ -286,10 +292,8 @@ def change_subtask(
 def remove_subtask(
     request: HttpRequest, id: int, key: str, if_match: Version = None
 ) -> HttpResponse:
-    plan = plan_of(request, id)
-    subtask_of(plan, key)
-    actions.remove_subtask(plan, key, person(request).username, version_seen(plan, if_match))
-    return plan_response(plan)
+    plan, by, version = opened(request, id, if_match, key)
+    return plan_response(actions.remove_subtask(plan, key, by, version))
 
 
 @router.post("/{id}/subtasks/{key}/retry", response=answers(PlanSnapshot, 404, 409, 412))
@@ -302,12 +306,9 @@ def retry_subtask(
 ) -> HttpResponse:
     """Count its attempts anew and run on from it; one held back until `retry_at` goes at once. With
     `clean`, what its attempts changed is taken back before."""
-    plan = plan_of(request, id)
-    subtask_of(plan, key)
-    version = version_seen(plan, if_match)
+    plan, by, version = opened(request, id, if_match, key)
     retry = actions.retry_clean if body and body.clean else actions.retry_subtask
-    retry(plan, key, person(request).username, version)
-    return plan_response(plan)
+    return plan_response(retry(plan, key, by, version))
 
 
 @router.post("/{id}/subtasks/{key}/skip", response=answers(PlanSnapshot, 404, 409, 412))
@@ -319,8 +320,6 @@ def skip_subtask(
     if_match: Version = None,
 ) -> HttpResponse:
     """Leave it undone; the plan goes on without it."""
-    plan = plan_of(request, id)
-    subtask_of(plan, key)
-    version, reason = version_seen(plan, if_match), body.reason if body else ""
-    actions.skip_subtask(plan, key, person(request).username, reason, version)
-    return plan_response(plan)
+    plan, by, version = opened(request, id, if_match, key)
+    reason = body.reason if body else ""
+    return plan_response(actions.skip_subtask(plan, key, by, reason, version))

@@ -14,9 +14,9 @@ from agents.errors import NotFound
 from agents.events import MOST_READ, document_of
 from agents.models import Event, TurnState
 from agents.text.diff import Op, TextRun
-from console.api.auth import person, plan_of
+from console.api.auth import plan_of
 from console.api.fields import AsWritten
-from console.api.plans import Version, plan_response, version_seen
+from console.api.plans import Version, opened, plan_response
 from console.api.shapes import Body, EventShape, Page, answers
 from console.call_images import plan_markdown
 from plans import actions
@@ -207,11 +207,8 @@ def go_back(
     request: HttpRequest, id: int, body: GoingBack, if_match: Version = None
 ) -> HttpResponse:
     """A new version with the text of an earlier one, as far as what has started allows."""
-    plan = plan_of(request, id)
-    seen = version_seen(plan, if_match)
-    return plan_response(
-        actions.restore_version(plan, body.version, person(request).username, seen)
-    )
+    plan, by, seen = opened(request, id, if_match)
+    return plan_response(actions.restore_version(plan, body.version, by, seen))
 
 
 def version_of(plan: Plan, n: int) -> PlanVersion:

@@ -6,7 +6,6 @@ it leaves the drawer with the alternative it was made in, open, and is back when
 
 from __future__ import annotations
 
-from django.db import transaction
 from django.utils.translation import gettext_lazy
 
 from agents import events
@@ -15,6 +14,7 @@ from agents.engine import alternatives
 from agents.errors import Conflict
 from agents.events import lock_conversation
 from agents.models import Conversation, Message, Turn
+from plans.actions.verb import verb
 from plans.alternatives import fixed_in
 from plans.models import OPEN, Plan
 from plans.queries import (
@@ -24,15 +24,13 @@ from plans.queries import (
     record_event,
     redraw_card,
 )
-from plans.tracing import operation
 
 APPROVED = gettext_lazy(
     "“{title}” came out of this and was approved: what led to it stays as it is."
 )
 
 
-@operation("show_alternative")
-@transaction.atomic
+@verb("show_alternative")
 def show_alternative(conversation: Conversation, turn: Turn, by: Actor) -> None:
     """Walk to this alternative, and to what was shown behind it last."""
     conversation, turn = locked(conversation, turn)
@@ -43,8 +41,7 @@ def show_alternative(conversation: Conversation, turn: Turn, by: Actor) -> None:
         bring_back(conversation, alternatives.show(line, by), by)
 
 
-@operation("leave_alternative")
-@transaction.atomic
+@verb("leave_alternative")
 def leave_alternative(conversation: Conversation, turn: Turn, by: Actor) -> int:
     """Make room for another alternative of this turn, which is shown; gives the event's number."""
     conversation, turn = locked(conversation, turn)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -12,23 +11,20 @@ from agents.actors import PERSON
 from agents.errors import Conflict, Invalid
 from plans.actions.close import finish_plan
 from plans.actions.run import start_run
+from plans.actions.verb import demand_in_view, verb
 from plans.comments import demand_none_unseen
-from plans.expected_version import NOT_STARTED, VersionConflict, demand_version
+from plans.expected_version import NOT_STARTED, VersionConflict
 from plans.models import Attempt, Plan, Run, State
-from plans.queries import (
-    checklist,
-    demand_in_view,
-    demand_open,
-    lock_plan,
-    record_event,
-    snapshot_text,
-)
+from plans.queries import checklist, record_event, snapshot_text
 from plans.schemas import demand_readable
-from plans.tracing import operation
 
 
-@operation("approve")
-@transaction.atomic
+def was_finished(plan: Plan, version: int | None) -> bool:
+    """The same yes comes again, after the plan has finished."""
+    return plan.state == State.DONE and plan.approved_version == version
+
+
+@verb("approve", open=True, also=demand_in_view, version=NOT_STARTED, already=was_finished)
 def approve_plan(
     plan: Plan,
     version: int,
@@ -46,12 +42,6 @@ def approve_plan(
     """
     if run not in ("", "all", "next", "no"):
         raise Invalid(gettext("run is all, next or no."))
-    plan = lock_plan(plan)
-    if plan.state == State.DONE and plan.approved_version == version:
-        return plan  # the same yes again, after the plan has finished
-    demand_open(plan)
-    demand_in_view(plan)
-    demand_version(plan, version, NOT_STARTED)
     if not plan.is_confirmed:
         demand_none_unseen(plan, without_comments)
         demand_readable([plan.goal, snapshot_text(plan)])

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
@@ -25,6 +24,7 @@ from agents.workspace.attachments import Files
 from plans.actions.close import finish_plan
 from plans.actions.endings import FAILED, STOPPED, tell_end
 from plans.actions.run import queue_next
+from plans.actions.verb import verb
 from plans.check_results import (
     approved_checks,
     failed_words,
@@ -61,8 +61,7 @@ def attempt_of(turn: Turn) -> Attempt | None:
     return Attempt.objects.filter(turn=turn).select_related("subtask").first()
 
 
-@operation("begin_attempt")
-@transaction.atomic
+@verb("begin_attempt")
 def begin_attempt(turn: Turn) -> Attempt:
     """The turn's attempt: the one it has already, or a new one at the subtask it was queued for.
 
@@ -92,8 +91,7 @@ def begin_attempt(turn: Turn) -> Attempt:
     return attempt
 
 
-@operation("report_progress")
-@transaction.atomic
+@verb("report_progress")
 def report_progress(turn: Turn, text: str, by: Actor) -> None:
     """What the model says of its own progress: shown as its words, never taken as the state."""
     plan = plan_of(turn)
@@ -104,8 +102,7 @@ def report_progress(turn: Turn, text: str, by: Actor) -> None:
     record_event(plan, "plan.updated", by, subtask=attempt.subtask.key, progress=text[:500])
 
 
-@operation("ask_question")
-@transaction.atomic
+@verb("ask_question")
 def ask_question(turn: Turn, question: str, by: Actor) -> None:
     """A question to the person, kept until it is answered; no attempt is used up."""
     plan = plan_of(turn)
@@ -116,12 +113,10 @@ def ask_question(turn: Turn, question: str, by: Actor) -> None:
     record_event(plan, "plan.asked_person", by)
 
 
-@operation("answer_question")
-@transaction.atomic
+@verb("answer_question")
 def answer_question(plan: Plan, text: str, by: Actor, files: Files = ()) -> Plan:
     """The person's answer, with its files, becomes the result of the call that asked; the turn
     goes on."""
-    plan = lock_plan(plan)
     asking = [t for t in run_turns_of(plan) if t.waiting_for == Turn.WaitingFor.QUESTION]
     if not asking:
         raise Conflict(gettext("The plan has no open question."))

@@ -16,17 +16,17 @@ from agents.errors import Conflict, NotFound, Refused
 from agents.models import Lane, ToolCall, Turn, TurnState
 from agents.models.turn import Checkpoint
 from plans.actions.checks import no_check
-from plans.actions.run import demand_confirmed, start_run
+from plans.actions.run import start_run
+from plans.actions.verb import demand_confirmed, verb
 from plans.actions.versions import find
 from plans.check_results import announce, judge, last_not_run
 from plans.check_text import DETERMINISTIC
-from plans.expected_version import demand_version
+from plans.expected_version import NOT_CHANGED
 from plans.models import CheckResult, Plan, Run, State, Subtask
 from plans.queries import (
     SYSTEM,
     check_turns_of,
     checklist,
-    demand_no_child,
     lock_plan,
     plan_of_turn,
     record_event,
@@ -34,8 +34,7 @@ from plans.queries import (
 from plans.tracing import operation
 
 
-@operation("check_plan")
-@transaction.atomic
+@verb("check_plan", no_child=True)
 def check_plan(
     plan: Plan, by: Actor, key: str = "", check: str = "", *, deterministic: bool = False
 ) -> Turn:
@@ -44,8 +43,6 @@ def check_plan(
     `deterministic` leaves reviews out. It starts and reopens nothing: what does not hold any more
     is marked.
     """
-    plan = lock_plan(plan)
-    demand_no_child(plan.conversation, by)
     if check_turns_of(plan).filter(state__in=Turn.OPEN_STATES).exists():
         raise Conflict(gettext("The checks of this plan are being run already."))
     return queue_checks(plan, by, work_for(plan, key, check, deterministic=deterministic))
@@ -83,17 +80,13 @@ def of_name(subtask: Subtask, check: str) -> list[dict[str, object]]:
     return [each for each in subtask.checks if not check or each["key"] == check]
 
 
-@operation("look_at")
-@transaction.atomic
+@verb("look_at", no_child=True, version=NOT_CHANGED)
 def look_at(plan: Plan, key: str, by: Actor, version: int | None = None, check: str = "") -> Plan:
     """A person has looked: it counts as checked, with their name.
 
     Where the run rests because a check could not be run, they answer for that one, and it goes on;
     they name it, so that they answer for no other.
     """
-    plan = lock_plan(plan)
-    demand_no_child(plan.conversation, by)
-    demand_version(plan, version)
     subtask = find(plan, key)
     if subtask.state == State.DONE:
         if check:
@@ -167,7 +160,6 @@ def check_again(plan: Plan) -> None:
     A round that has begun may have looked before, and says what was: another one follows it.
     """
     plan = lock_plan(plan)
-    demand_no_child(plan.conversation, SYSTEM)
     work = work_for(plan, deterministic=True)
     unbegun = check_turns_of(plan).filter(state=TurnState.QUEUED, started_at=None)
     if not any(covers(turn.checkpoint, work) for turn in unbegun):

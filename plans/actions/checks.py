@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from django.db import transaction
 from django.utils.translation import gettext
 
 from agents.actors import Actor
 from agents.errors import Conflict, Invalid, NotFound
+from plans.actions.verb import Demands, text_verb, verb
 from plans.actions.versions import changed_text, find, find_unstarted, rewrite
 from plans.check_permission import demand_runnable
 from plans.check_results import judge
 from plans.check_text import MOST_CHECKS, Check, with_keys
-from plans.expected_version import demand_version
-from plans.models import Plan, State
-from plans.queries import (
-    demand_no_child,
-    lock_plan,
-    record_event,
-    save_version,
-    snapshot_text,
-)
-from plans.tracing import operation
+from plans.expected_version import NOT_CHANGED
+from plans.models import Plan, State, Subtask
+from plans.queries import record_event, save_version, snapshot_text
 
 
-@operation("save_check")
-@transaction.atomic
+@verb("save_check")
 def save_check(plan: Plan, key: str, check: Check, by: Actor, version: int | None = None) -> Plan:
     """Add a check to a subtask, or put it in the place of the one that has its key.
 
     What is done takes further checks too: what was approved of it stays as it is.
     """
-    subtask = find(lock_plan(plan), key)
-    if subtask.state == State.DONE:
-        return add_to_done(plan, key, check, by, version)
-    with changed_text(plan, by, version) as change:
-        subtask = find_unstarted(change.plan, key)
+    subtask = find(plan, key)
+    is_done = subtask.state == State.DONE
+    Demands(open=not is_done, no_child=True, version=NOT_CHANGED).check(plan, by, version)
+    if is_done:
+        return add_to_done(plan, subtask, check, by)
+    with changed_text(plan, by) as change:
+        subtask = find_unstarted(plan, key)
         others = {each["key"]: each for each in subtask.checks}
         wanted = check.model_dump()
         if check.key is not None and check.key not in others:
@@ -43,23 +37,22 @@ def save_check(plan: Plan, key: str, check: Check, by: Actor, version: int | Non
         demand_few(len(others))
         rewrite(subtask, {"checks": list(others.values())})
         change.explanation = gettext("Changed the checks of “{name}”").format(name=subtask.name)
-    return change.plan
+    return plan
 
 
-@operation("remove_check")
-@transaction.atomic
+@text_verb("remove_check")
 def remove_check(
     plan: Plan, key: str, check_key: str, by: Actor, version: int | None = None
 ) -> Plan:
     """Take a check away from a subtask that has not started."""
-    with changed_text(plan, by, version) as change:
-        subtask = find_unstarted(change.plan, key)
+    with changed_text(plan, by) as change:
+        subtask = find_unstarted(plan, key)
         left = [each for each in subtask.checks if each["key"] != check_key]
         if len(left) == len(subtask.checks):
             raise NotFound(no_check(key, check_key))
         rewrite(subtask, {"checks": left})
         change.explanation = gettext("Removed a check of “{name}”").format(name=subtask.name)
-    return change.plan
+    return plan
 
 
 def no_check(key: str, check_key: str) -> str:
@@ -72,14 +65,11 @@ def demand_few(count: int) -> None:
         raise Invalid(gettext("A subtask has at most {most} checks.").format(most=MOST_CHECKS))
 
 
-def add_to_done(plan: Plan, key: str, check: Check, by: Actor, version: int | None) -> Plan:
+def add_to_done(plan: Plan, subtask: Subtask, check: Check, by: Actor) -> Plan:
     """A person's own check of what is done: a version like any other, and their yes with it."""
-    plan = lock_plan(plan)
-    demand_no_child(plan.conversation, by)
-    demand_version(plan, version)
-    subtask = find(plan, key)
     if check.key is not None:
-        raise Conflict(gettext("What was approved of {key} stays as it is.").format(key=key))
+        sentence = gettext("What was approved of {key} stays as it is.")
+        raise Conflict(sentence.format(key=subtask.key))
     demand_few(len(subtask.checks) + 1)
     before = snapshot_text(plan)
     wanted = [*subtask.checks, check.model_dump()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -15,6 +14,7 @@ from agents.events import lock_conversation
 from agents.models import Conversation, Lane, Message, Turn, TurnState
 from agents.sentences import commas
 from plans.actions.run import stop_plan
+from plans.actions.verb import verb
 from plans.check_results import last_checked
 from plans.indexing import index_plan
 from plans.models import OPEN, ActivePlan, Plan, Run, State, Subtask
@@ -23,20 +23,16 @@ from plans.queries import (
     check_turns_of,
     checklist,
     close_subtask,
-    demand_open,
     lock_active_plan,
-    lock_plan,
     record_event,
     run_turns_of,
     save_run,
 )
-from plans.tracing import operation
 
 NOTHING_DONE = "every subtask was skipped"
 
 
-@operation("cancel_plan")
-@transaction.atomic
+@verb("cancel_plan", open=True, already=lambda plan, _: plan.state == State.ABANDONED)
 def cancel_plan(plan: Plan, by: Actor, reason: str = "cancelled", comment: str = "") -> Plan:
     """Abandon the plan: what is running stops, what is open is abandoned, nothing is deleted.
 
@@ -44,10 +40,6 @@ def cancel_plan(plan: Plan, by: Actor, reason: str = "cancelled", comment: str =
 
     A plan that is cancelled already is left as it is.
     """
-    plan = lock_plan(plan)
-    if plan.state == State.ABANDONED:
-        return plan
-    demand_open(plan)
     reason = f"{reason}: {comment}"[:200] if comment else reason
     plan.state, plan.reason, plan.finished_at = State.ABANDONED, reason, timezone.now()
     plan.save()
@@ -60,18 +52,13 @@ def cancel_plan(plan: Plan, by: Actor, reason: str = "cancelled", comment: str =
     return plan
 
 
-@operation("finish_plan")
-@transaction.atomic
+@verb("finish_plan", open=True, already=lambda plan, _: plan.state == State.DONE)
 def finish_plan(plan: Plan, outcome: str, by: Actor, is_in_chat: bool = False) -> Plan:
     """Done, with what came of it. Refused while a subtask is open.
 
     The conversation gets a closing card; it leaves the outcome out where the agent has just
     written it there (`is_in_chat`).
     """
-    plan = lock_plan(plan)
-    if plan.state == State.DONE:
-        return plan
-    demand_open(plan)
     rows = list(checklist(plan))
     left = [each.key for each in rows if not each.is_settled]
     if left:
@@ -106,11 +93,9 @@ def places_of(rows: list[Subtask], verified: bool | None) -> list[int]:
     return [number for number, is_so in enumerate(done, 1) if is_so]
 
 
-@operation("delete_plan")
-@transaction.atomic
+@verb("delete_plan")
 def delete_plan(plan: Plan, by: Actor) -> None:
     """Gone, with its versions, attempts and events' details; the conversation's text stays."""
-    plan = lock_plan(plan)
     if plan.is_live:
         raise Conflict(gettext("The plan is running: stop it first."), plan.version)
     looking = check_turns_of(plan).filter(state__in=Turn.OPEN_STATES)
@@ -123,8 +108,7 @@ def delete_plan(plan: Plan, by: Actor) -> None:
     plan.delete()
 
 
-@operation("clear")
-@transaction.atomic
+@verb("clear")
 def clear(conversation: Conversation, by: Actor) -> list[Plan]:
     """Empty the drawer: what runs stops, what is queued goes back into the message box, every open
     plan of the conversation is abandoned. Gives those.
@@ -139,8 +123,7 @@ def clear(conversation: Conversation, by: Actor) -> list[Plan]:
     return ended
 
 
-@operation("leave")
-@transaction.atomic
+@verb("leave")
 def end_open_plans(conversation: Conversation, by: Actor) -> list[Plan]:
     """Leave for another conversation: as clearing, but a finished plan stays in the drawer."""
     pointer, ended = end_everything(conversation, by)
@@ -166,8 +149,7 @@ def end_everything(conversation: Conversation, by: Actor) -> tuple[ActivePlan, l
     return pointer, [cancel_plan(plan, by, reason="cleared") for plan in open_ones]
 
 
-@operation("cancel_asking")
-@transaction.atomic
+@verb("cancel_asking")
 def cancel_request(conversation: Conversation, by: Actor, asking: int | None = None) -> bool:
     """No plan is asked for any more, and whoever is making it stops; False if none was.
 

@@ -5,7 +5,6 @@ None of this is a change of text or a yes: the version stays, and no executor re
 
 from __future__ import annotations
 
-from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
@@ -14,29 +13,25 @@ from agents.actors import Actor, name_of
 from agents.errors import Conflict, Invalid
 from agents.models import Message, Turn
 from plans.actions.create import bind
+from plans.actions.verb import verb
 from plans.actions.versions import find_unstarted
-from plans.comments import (
-    MOST_CHARACTERS,
-    kept_comments,
-    sent_with,
-    takes_comments,
-)
-from plans.expected_version import demand_active, demand_version
+from plans.comments import MOST_CHARACTERS, kept_comments, sent_with, takes_comments
 from plans.models import Plan, State, Subtask, SubtaskComment
-from plans.queries import SYSTEM, checklist, demand_no_child, demand_open, lock_plan, record_event
+from plans.queries import SYSTEM, checklist, record_event
 from plans.schemas import CommentAnswer, plain
-from plans.tracing import operation
 
 NOT_SENT = gettext_lazy("Nothing was sent.")
 APPROVED = gettext_lazy("v{version} is approved: comments are for a plan that waits for its yes.")
 
 
-@operation("keep_comment")
-@transaction.atomic
+def demand_commentable(plan: Plan) -> None:
+    if not takes_comments(plan):
+        raise Conflict(APPROVED.format(version=plan.version), plan.version)
+
+
+@verb("keep_comment", open=True, no_child=True, also=demand_commentable)
 def keep_comment(plan: Plan, key: str, text: str, by: Actor) -> Plan:
     """Beside a subtask that has not started, in place of what was said about it before."""
-    plan = lock_plan(plan)
-    demand_commentable(plan, by)
     subtask = find_unstarted(plan, key)
     text = plain(text)
     if not text:
@@ -53,36 +48,28 @@ def keep_comment(plan: Plan, key: str, text: str, by: Actor) -> Plan:
     return plan
 
 
-@operation("remove_comment")
-@transaction.atomic
+@verb("remove_comment", open=True, no_child=True, also=demand_commentable)
 def remove_comment(plan: Plan, key: str, by: Actor) -> Plan:
     """Nothing happens where there is none."""
-    plan = lock_plan(plan)
-    demand_commentable(plan, by)
     if kept_on(find_unstarted(plan, key)).delete()[0]:
         record_event(plan, "plan.commented", by, subtask=key)
     return plan
-
-
-def demand_commentable(plan: Plan, by: Actor) -> None:
-    demand_open(plan)
-    demand_no_child(plan.conversation, by)
-    if not takes_comments(plan):
-        raise Conflict(APPROVED.format(version=plan.version), plan.version)
 
 
 def kept_on(subtask: Subtask) -> QuerySet[SubtaskComment]:
     return SubtaskComment.objects.filter(subtask=subtask, message__isnull=True)
 
 
-@operation("send_comments")
-@transaction.atomic
+@verb(
+    "send_comments",
+    open=True,
+    no_child=True,
+    also=demand_commentable,
+    active=True,
+    version=NOT_SENT,
+)
 def send_comments(plan: Plan, by: Actor, version: int | None = None, more: str = "") -> Turn:
     """All that are kept go to the planner in one message, below what is said about the whole."""
-    plan = lock_plan(plan)
-    demand_commentable(plan, by)
-    demand_active(plan, NOT_SENT)
-    demand_version(plan, version, NOT_SENT)
     kept = kept_comments(plan)
     if not kept:
         raise Conflict(gettext("There are no comments to send."), plan.version)

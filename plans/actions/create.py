@@ -6,7 +6,6 @@ it.
 
 from __future__ import annotations
 
-from django.db import transaction
 from django.utils.translation import gettext
 
 from agents import events, persistence
@@ -17,6 +16,7 @@ from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Conversation, Message, Turn
 from plans.actions.close import cancel_plan, stop_planning
 from plans.actions.run import set_aside
+from plans.actions.verb import demand_in_view, demand_no_child, verb
 from plans.actions.versions import new_subtasks
 from plans.check_permission import demand_runnable
 from plans.indexing import index_plan
@@ -24,24 +24,19 @@ from plans.models import PLAN_TEXT, SUBTASK_FIELDS, ActivePlan, Plan, State, Sub
 from plans.queries import (
     AGENT,
     checklist,
-    demand_in_view,
-    demand_no_child,
     lock_active_plan,
-    lock_plan,
     record_event,
     redraw_card,
     save_version,
     snapshot_text,
 )
 from plans.schemas import NOTHING, PlanDraft, SubtaskDraft
-from plans.tracing import operation
 
 SUPERSEDED = "superseded"
 MOST_PLANS = 3  # that one turn may make, each in the place of the one before
 
 
-@operation("ask_for_plan")
-@transaction.atomic
+@verb("ask_for_plan")
 def request_plan(
     conversation: Conversation, goal: str, by: Actor, message: Message, *, beside: bool = False
 ) -> None:
@@ -85,8 +80,7 @@ def bind(turn: Turn, plan_id: int) -> None:
     turn.save(update_fields=["checkpoint"])
 
 
-@operation("create_plan")
-@transaction.atomic
+@verb("create_plan")
 def create_plan(
     conversation: Conversation,
     draft: PlanDraft,
@@ -150,8 +144,7 @@ def request_of(turn: Turn | None, pointer: ActivePlan) -> Message | None:
     return None  # another turn has answered it: this one is like any other
 
 
-@operation("throw_away_plan")
-@transaction.atomic
+@verb("throw_away_plan")
 def throw_away(plan: Plan, turn: Turn) -> None:
     """An agent gives up the plan, to make another one or none. The last that it may make stays."""
     if turn.messages.filter(kind=Message.Kind.PLAN).count() >= MOST_PLANS:
@@ -211,12 +204,9 @@ def insert_plan(
     return plan
 
 
-@operation("activate")
-@transaction.atomic
+@verb("activate", no_child=True)
 def activate_plan(plan: Plan, by: Actor) -> Plan:
     """Put this plan into the drawer; the one that was there stays open. Not while one runs."""
-    plan = lock_plan(plan)
-    demand_no_child(plan.conversation, by)
     pointer = lock_active_plan(plan.conversation)
     if pointer.plan_id == plan.pk:
         return plan
@@ -229,11 +219,9 @@ def activate_plan(plan: Plan, by: Actor) -> Plan:
     return plan
 
 
-@operation("use_again")
-@transaction.atomic
+@verb("use_again", no_child=True)
 def use_again(plan: Plan, by: Actor) -> Plan:
     """A new plan with the same text, waiting for a new yes. All others stay as they are."""
-    plan = lock_plan(plan)
     rows = checklist(plan).values(*SUBTASK_FIELDS)
     draft = PlanDraft.model_construct(
         **{field: getattr(plan, field) for field in PLAN_TEXT},

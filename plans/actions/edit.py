@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.utils.translation import gettext
 
 from agents.actors import Actor
@@ -9,6 +11,7 @@ from agents.config.json_text import merged
 from agents.errors import Invalid, NotFound
 from agents.models import Turn
 from plans.actions.comments import move_kept
+from plans.actions.verb import text_verb
 from plans.actions.versions import (
     changed_text,
     find,
@@ -21,18 +24,23 @@ from plans.actions.versions import (
 from plans.diff import words_of
 from plans.models import PLAN_TEXT, SUBTASK_FIELDS, Plan, PlanText, State, Subtask
 from plans.queries import checklist, record_event
-from plans.schemas import PlanEdit, SubtaskDraft, SubtaskEdit, demand_small
-from plans.tracing import operation
+from plans.schemas import (
+    PlanChange,
+    SubtaskChange,
+    SubtaskDraft,
+    SubtaskEdit,
+    SubtaskText,
+    demand_small,
+)
 
 
-@operation("edit_plan")
-def edit_plan(plan: Plan, edit: PlanEdit, by: Actor, version: int | None) -> Plan:
+@text_verb("edit_plan")
+def edit_plan(plan: Plan, edit: PlanChange, by: Actor, version: int | None) -> Plan:
     """Title, content, expected outcome, and the whole list of what has not started.
 
     Metadata is no text: it makes no version and leaves the approval as it is.
     """
-    with changed_text(plan, by, version) as change:
-        plan = change.plan
+    with changed_text(plan, by) as change:
         change.set_text(edit)
         metadata = merged(plan.metadata, edit.metadata or {})
         if metadata != plan.metadata:
@@ -47,7 +55,7 @@ def edit_plan(plan: Plan, edit: PlanEdit, by: Actor, version: int | None) -> Pla
     return plan
 
 
-def rewritten(plan: Plan, edits: list[SubtaskEdit]) -> list[Subtask]:
+def rewritten(plan: Plan, edits: Sequence[SubtaskChange]) -> list[Subtask]:
     """The subtasks of a person's list, in its order."""
     fresh = iter(new_subtasks(plan, [edit for edit in edits if edit.key is None]))
     order: list[Subtask] = []
@@ -63,18 +71,17 @@ def rewritten(plan: Plan, edits: list[SubtaskEdit]) -> list[Subtask]:
     return order
 
 
-@operation("add_subtask")
+@text_verb("add_subtask")
 def add_subtask(
     plan: Plan,
-    fields: SubtaskDraft,
+    fields: SubtaskText,
     by: Actor,
     version: int | None = None,
     after: str | None = None,
     turn: Turn | None = None,
 ) -> Plan:
     """At the end, or behind the subtask `after`."""
-    with changed_text(plan, by, version, turn) as change:
-        plan = change.plan
+    with changed_text(plan, by, turn) as change:
         order = unstarted(plan)
         place = len(order) if after is None else place_behind(order, find(plan, after).position)
         order.insert(place, *new_subtasks(plan, [fields]))
@@ -88,30 +95,29 @@ def place_behind(order: list[Subtask], position: int | None) -> int:
     return sum(1 for subtask in order if (subtask.position or 0) <= (position or 0))
 
 
-@operation("update_subtask")
+@text_verb("update_subtask")
 def update_subtask(
     plan: Plan, key: str, changes: dict[str, object], by: Actor, version: int | None = None
 ) -> Plan:
-    with changed_text(plan, by, version) as change:
-        subtask = find_unstarted(change.plan, key)
+    with changed_text(plan, by) as change:
+        subtask = find_unstarted(plan, key)
         before = subtask.name
-        edit = SubtaskEdit.model_validate({"name": before, **changes})
+        edit = SubtaskEdit.model_validate(changes)
         rewrite(subtask, edit.model_dump(exclude_unset=True))
         change.explanation = gettext("Changed “{name}”").format(name=subtask.name)
         if subtask.name != before:
             change.explanation = gettext("Renamed “{before}” to “{name}”").format(
                 before=before, name=subtask.name
             )
-    return change.plan
+    return plan
 
 
-@operation("move_subtask")
+@text_verb("move_subtask")
 def move_subtask(
     plan: Plan, key: str, to_position: int, by: Actor, version: int | None = None
 ) -> Plan:
     """To a place (1 is the first) in the checklist, as far as what has started allows."""
-    with changed_text(plan, by, version) as change:
-        plan = change.plan
+    with changed_text(plan, by) as change:
         subtask = find_unstarted(plan, key)
         others = [each for each in unstarted(plan) if each.key != key]
         goes_down = to_position > (subtask.position or 0)
@@ -122,21 +128,19 @@ def move_subtask(
     return plan
 
 
-@operation("remove_subtask")
+@text_verb("remove_subtask")
 def remove_subtask(plan: Plan, key: str, by: Actor, version: int | None = None) -> Plan:
-    with changed_text(plan, by, version) as change:
-        plan = change.plan
+    with changed_text(plan, by) as change:
         subtask = find_unstarted(plan, key)
         order_subtasks(plan, [each for each in unstarted(plan) if each.key != key])
         change.explanation = gettext("Removed “{name}”").format(name=subtask.name)
     return plan
 
 
-@operation("restore_subtask")
+@text_verb("restore_subtask")
 def restore_subtask(plan: Plan, key: str, by: Actor, version: int | None = None) -> Plan:
     """A removed subtask comes back where it was, under a new key."""
-    with changed_text(plan, by, version) as change:
-        plan = change.plan
+    with changed_text(plan, by) as change:
         gone = plan.subtasks.filter(key=key, position=None).first()
         if gone is None:
             raise Invalid(
@@ -164,17 +168,16 @@ def position_before(plan: Plan, key: str) -> int:
     return 0
 
 
-@operation("go_back")
-def restore_version(plan: Plan, version: int, by: Actor, seen: int | None = None) -> Plan:
-    """Version n+1 with the text of `version`, as far as what has started allows.
+@text_verb("go_back")
+def restore_version(plan: Plan, to: int, by: Actor, version: int | None = None) -> Plan:
+    """Version n+1 with the text of version `to`, as far as what has started allows.
 
     What was removed since comes back under new keys; what was added since leaves the list.
     """
-    with changed_text(plan, by, seen) as change:
-        plan = change.plan
-        row = plan.versions.filter(version=version).first()
+    with changed_text(plan, by) as change:
+        row = plan.versions.filter(version=to).first()
         if row is None:
-            raise NotFound(gettext("The plan has no version {version}.").format(version=version))
+            raise NotFound(gettext("The plan has no version {version}.").format(version=to))
         for field in PLAN_TEXT:
             setattr(plan, field, row.snapshot[field])
         plan.save(update_fields=PLAN_TEXT)
@@ -183,7 +186,7 @@ def restore_version(plan: Plan, version: int, by: Actor, seen: int | None = None
         for subtask, key in order:
             if subtask.key != key and (gone := plan.subtasks.filter(key=key).first()):
                 move_kept(gone, subtask)
-        change.explanation = gettext("Went back to v{version}").format(version=version)
+        change.explanation = gettext("Went back to v{version}").format(version=to)
     return plan
 
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from django.db import transaction
 from django.utils.translation import gettext
 
 from agents.actors import Actor
 from agents.errors import Conflict
-from plans.actions.run import demand_confirmed, end_backoff, find_todo, start_run
+from plans.actions.run import end_backoff, find_todo, start_run
+from plans.actions.verb import demand_confirmed, demand_open, verb
 from plans.actions.versions import find
-from plans.expected_version import NOT_STARTED, demand_version
+from plans.expected_version import NOT_STARTED
 from plans.models import Plan, Run, State, Subtask
-from plans.queries import demand_open, lock_plan, ready
-from plans.tracing import operation
+from plans.queries import ready
 
 
-@operation("retry_subtask")
-@transaction.atomic
+@verb("retry_subtask", version=NOT_STARTED)
 def retry_subtask(plan: Plan, key: str, by: Actor, version: int | None = None) -> Plan:
     """Try a failed subtask again, now; also one that is held back until its next try, and one that
     is not true any more."""
-    plan = lock_plan(plan)
-    subtask = demand_retriable(plan, key, version)
+    subtask = demand_retriable(plan, key)
     if subtask.state == State.DONE:
         reopen(plan, subtask)
     if plan.run not in (Run.QUEUED, Run.RUNNING):
@@ -31,10 +28,9 @@ def retry_subtask(plan: Plan, key: str, by: Actor, version: int | None = None) -
     return plan
 
 
-def demand_retriable(plan: Plan, key: str, version: int | None) -> Subtask:
+def demand_retriable(plan: Plan, key: str) -> Subtask:
     """The subtask, if it may be tried again now; one that is done only if it is not true any
     more."""
-    demand_version(plan, version, NOT_STARTED)
     subtask = find(plan, key)
     if subtask.state == State.DONE and subtask.verified is False and plan.state != State.ABANDONED:
         demand_confirmed(plan)

@@ -5,7 +5,6 @@ What a patch does not mention keeps its place; what is done stays word for word.
 
 from __future__ import annotations
 
-from django.db import transaction
 from django.utils.translation import gettext
 
 from agents.actions import open_turns, start_turn
@@ -15,6 +14,7 @@ from agents.models import Lane, Turn
 from agents.sentences import sentences
 from plans.actions.comments import note_answers
 from plans.actions.run import stop_plan
+from plans.actions.verb import text_verb, verb
 from plans.actions.versions import (
     changed_text,
     find,
@@ -23,29 +23,20 @@ from plans.actions.versions import (
     rewrite,
     unstarted,
 )
-from plans.expected_version import demand_active, demand_version
-from plans.models import OPEN, SUBTASK_FIELDS, Plan, State, Subtask
-from plans.queries import (
-    checklist,
-    demand_no_child,
-    demand_open,
-    lock_plan,
-    record_event,
-)
-from plans.schemas import Revision, SubtaskDraft, SubtaskRevision
-from plans.tracing import operation
+from plans.expected_version import NOT_CHANGED
+from plans.models import OPEN, Plan, State, Subtask
+from plans.queries import checklist, record_event
+from plans.schemas import Revision, SubtaskRevision
 
 
-@operation("revise_plan")
-@transaction.atomic
+@text_verb("revise_plan")
 def revise_plan(plan: Plan, revision: Revision, by: Actor, turn: Turn | None = None) -> Plan:
     """Change, add, remove, reorder what has not started; only an explicit removal removes.
 
     Rewording or removing the running subtask stops its attempt, which does not count. With the
     `turn` that does it, the new version answers the comments which that one was sent.
     """
-    with changed_text(plan, by, turn=turn) as change:
-        plan = change.plan
+    with changed_text(plan, by, turn) as change:
         before = plan.version
         change.set_text(revision)
         if revision.subtasks:
@@ -81,9 +72,7 @@ def revised(plan: Plan, changes: list[SubtaskRevision]) -> list[Subtask]:
     moving = iter([kept[key] for key in mentioned])
     order = [next(moving) if key in mentioned else each for key, each in kept.items()]
 
-    fresh = iter(
-        new_subtasks(plan, [draft_from_revision(change) for change in changes if not change.key])
-    )
+    fresh = iter(new_subtasks(plan, [change for change in changes if not change.key]))
     previous: str | None = None
     for change in changes:
         if change.key:
@@ -102,15 +91,7 @@ def give_up_attempt(subtask: Subtask) -> None:
     subtask.save(update_fields=["state", "started_at"])
 
 
-def draft_from_revision(change: SubtaskRevision) -> SubtaskDraft:
-    if not change.name:
-        raise Invalid(gettext("Give each new subtask a name."))
-    text = change.model_dump(include=set(SUBTASK_FIELDS), exclude_none=True)
-    return SubtaskDraft.model_validate(text)
-
-
-@operation("replan")
-@transaction.atomic
+@verb("replan", open=True, no_child=True, active=True, version=NOT_CHANGED)
 def replan_rest(
     plan: Plan, by: Actor, from_key: str | None = None, hint: str = "", version: int | None = None
 ) -> Turn:
@@ -118,11 +99,6 @@ def replan_rest(
 
     A run stops first. Nothing is superseded before the new subtasks are there.
     """
-    plan = lock_plan(plan)
-    demand_open(plan)
-    demand_no_child(plan.conversation, by)
-    demand_active(plan)
-    demand_version(plan, version)
     open_ones = checklist(plan).filter(state__in=OPEN)
     start = find(plan, from_key) if from_key else open_ones.first()
     if start is None or start.is_settled:
@@ -142,7 +118,7 @@ def replan_rest(
     return turn
 
 
-@operation("replace_rest")
+@text_verb("replace_rest")
 def replace_rest(
     plan: Plan, from_key: str, revision: Revision, by: Actor, turn: Turn | None = None
 ) -> Plan:
@@ -151,8 +127,7 @@ def replace_rest(
     Those the revision names by key stay, with its changes; the others are superseded. Keys are
     never reused.
     """
-    with changed_text(plan, by, turn=turn) as change:
-        plan = change.plan
+    with changed_text(plan, by, turn) as change:
         change.set_text(revision)
         start = plan.subtasks.filter(key=from_key).first()
         first = start.position if start and start.position else 1
@@ -172,7 +147,7 @@ def replacements(plan: Plan, rest: list[Subtask], revision: Revision) -> list[Su
     """What the revision puts in the place of the rest; one it names twice has one place."""
     by_key = {subtask.key: subtask for subtask in rest}
     changes = [change for change in revision.subtasks if not change.remove]
-    new = [draft_from_revision(change) for change in changes if change.key not in by_key]
+    new = [change for change in changes if change.key not in by_key]
     fresh = iter(new_subtasks(plan, new))
     named = [by_key[each.key] if each.key in by_key else next(fresh) for each in changes]
     order = list({subtask.key: subtask for subtask in named}.values())

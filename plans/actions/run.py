@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import cast
 
-from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext, gettext_lazy
 
@@ -22,15 +21,15 @@ from agents.models import Lane, Turn, TurnState
 from agents.models.turn import Checkpoint
 from agents.tools import permissions
 from plans.actions.endings import STOPPED, goes_on, tell_end
+from plans.actions.verb import verb
 from plans.actions.versions import find
 from plans.attempts import why_over
-from plans.expected_version import NOT_STARTED, VersionConflict, demand_active, demand_version
+from plans.expected_version import NOT_CHANGED, NOT_STARTED, demand_active
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.queries import (
     assign_subtasks,
     check_turns_of,
     close_subtask,
-    demand_open,
     has_work_left,
     lock_plan,
     plan_of_turn,
@@ -41,9 +40,7 @@ from plans.queries import (
     run_turns_of,
     save_run,
 )
-from plans.tracing import operation
 
-NOT_YET = gettext_lazy("Nothing runs without your yes: start v{version} first.")
 NOT_WAITING = {
     State.IN_PROGRESS: gettext_lazy("{key} is in progress, not waiting to be done."),
     State.DONE: gettext_lazy("{key} is done, not waiting to be done."),
@@ -52,8 +49,7 @@ NOT_WAITING = {
 Options = dict[str, object]
 
 
-@operation("run_plan")
-@transaction.atomic
+@verb("run_plan", open=True, version=NOT_STARTED, confirmed=True)
 def run_plan(
     plan: Plan,
     by: Actor,
@@ -68,10 +64,6 @@ def run_plan(
     """
     if mode not in ("", "all", "next"):
         raise Invalid(gettext("The mode is next or all."))
-    plan = lock_plan(plan)
-    demand_open(plan)
-    demand_version(plan, version, NOT_STARTED)
-    demand_confirmed(plan)
     demand_room(plan)
     options = options or {}
     allow = [str(name) for name in cast(list[str], options.get("allow") or [])]
@@ -84,11 +76,6 @@ def run_plan(
     if plan.run not in (Run.QUEUED, Run.RUNNING):
         start_run(plan, by, mode, {"executor": executor, "allow": allow})
     return plan
-
-
-def demand_confirmed(plan: Plan) -> None:
-    if not plan.is_confirmed:
-        raise VersionConflict(NOT_YET.format(version=plan.version), plan.pk, plan.version)
 
 
 def demand_room(plan: Plan) -> None:
@@ -178,15 +165,12 @@ def queue_next(plan: Plan, wait: float = 0, after: Turn | None = None) -> None:
     save_run(plan, Run.QUEUED)
 
 
-@operation("pause_plan")
-@transaction.atomic
+@verb("pause_plan", open=True)
 def pause_plan(plan: Plan, by: Actor) -> Plan:
     """Pause after the model or tool call that is running now, or another agent's work.
 
     Where it waits for an answer, a decision or a higher limit it stays paused when it has that.
     """
-    plan = lock_plan(plan)
-    demand_open(plan)
     turns = run_turns_of(plan)
     if plan.run == Run.PAUSED and not turns:
         return plan
@@ -225,17 +209,12 @@ def person_of(by: Actor) -> str:
     return name_of(by) if kind_of(by) == PERSON else ""
 
 
-@operation("resume_plan")
-@transaction.atomic
+@verb("resume_plan", open=True, version=NOT_STARTED, confirmed=True)
 def resume_plan(plan: Plan, by: Actor, version: int | None = None) -> Plan:
     """Go on where it was paused; a new version or a question waits for another answer.
 
     A pause that was asked for while it waits for an answer is taken back.
     """
-    plan = lock_plan(plan)
-    demand_open(plan)
-    demand_version(plan, version, NOT_STARTED)
-    demand_confirmed(plan)
     if plan.run in (Run.QUEUED, Run.RUNNING):
         return plan
     if plan.run not in (Run.PAUSED, Run.PAUSING):
@@ -249,11 +228,9 @@ def resume_plan(plan: Plan, by: Actor, version: int | None = None) -> Plan:
     return plan
 
 
-@operation("stop_plan")
-@transaction.atomic
+@verb("stop_plan")
 def stop_plan(plan: Plan, by: Actor) -> Plan:
     """End the run: the subtask is todo again, its attempt does not count."""
-    plan = lock_plan(plan)
     for turn in check_turns_of(plan).filter(state__in=Turn.OPEN_STATES):
         request_stop(turn, by)
     turns = run_turns_of(plan)
@@ -295,8 +272,7 @@ def end_backoff(plan: Plan, subtask: Subtask, by: Actor) -> None:
             retry_now(turn, by)
 
 
-@operation("skip_subtask")
-@transaction.atomic
+@verb("skip_subtask", open=True, version=NOT_CHANGED)
 def skip_subtask(
     plan: Plan, key: str, by: Actor, reason: str = "", version: int | None = None
 ) -> Plan:
@@ -304,9 +280,6 @@ def skip_subtask(
 
     What follows does not wait for the next try of a subtask that was skipped.
     """
-    plan = lock_plan(plan)
-    demand_open(plan)
-    demand_version(plan, version)
     subtask = find_todo(plan, key)
     end_backoff(plan, subtask, by)
     words = " ".join(reason.split())[:400]
@@ -337,15 +310,11 @@ def find_todo(plan: Plan, key: str) -> Subtask:
     return subtask
 
 
-@operation("raise_budget")
-@transaction.atomic
+@verb("raise_budget", open=True, version=NOT_CHANGED)
 def raise_budget(
     plan: Plan, by: Actor, limits: dict[str, object], version: int | None = None
 ) -> Plan:
     """Set new limits (None = none any more) and go on, if the old ones had halted the run."""
-    plan = lock_plan(plan)
-    demand_open(plan)
-    demand_version(plan, version)
     for name, limit in limits.items():
         is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
         is_positive = is_number and cast(float, limit) > 0

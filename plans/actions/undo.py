@@ -43,7 +43,8 @@ def retry_clean(plan: Plan, key: str, by: Actor, version: int | None = None) -> 
     """Try a failed subtask again, once what its attempts changed is taken back; what was changed
     again since stays."""
     plan = reload(plan)
-    demand_retriable(plan, key, version)
+    retry_subtask.demands.check(plan, by, version)
+    demand_retriable(plan, key)
     scope = Scope.named(plan, key)
     if scope.changes.files:
         with suppress(NothingToUndo):

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
-from django.db import transaction
 from django.utils.translation import gettext
 
 from agents import persistence
@@ -20,7 +19,6 @@ from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Turn
 from plans.check_permission import demand_runnable, tool_of
 from plans.check_text import CheckJson, weakens, with_keys, wording
-from plans.expected_version import demand_version
 from plans.indexing import index_plan
 from plans.models import PLAN_TEXT, SUBTASK_FIELDS, Attempt, Plan, Run, State, Subtask
 from plans.queries import (
@@ -28,9 +26,6 @@ from plans.queries import (
     SYSTEM,
     assign_subtasks,
     checklist,
-    demand_no_child,
-    demand_open,
-    lock_plan,
     new_keys,
     record_event,
     refresh_state,
@@ -40,9 +35,10 @@ from plans.queries import (
 )
 from plans.schemas import (
     NOTHING,
-    PlanEdit,
+    PlanChange,
     Revision,
-    SubtaskDraft,
+    SubtaskChange,
+    SubtaskText,
     why_too_few,
     why_too_many,
 )
@@ -58,7 +54,7 @@ class Change:
         self.plan = plan
         self.explanation = ""
 
-    def set_text(self, given: PlanEdit | Revision) -> None:
+    def set_text(self, given: PlanChange | Revision) -> None:
         """The plan's own text, as far as it is given; None leaves a field as it is."""
         for field in PLAN_TEXT:
             if (value := getattr(given, field)) is not None:
@@ -67,31 +63,24 @@ class Change:
 
 
 @contextmanager
-def changed_text(
-    plan: Plan, by: Actor, version: int | None = None, turn: Turn | None = None
-) -> Iterator[Change]:
-    """The plan, locked, with its text free to change; at the end there is one new version, of
-    which the `turn` that makes it knows.
+def changed_text(plan: Plan, by: Actor, turn: Turn | None = None) -> Iterator[Change]:
+    """The locked plan's text is free to change; at the end there is one new version, of which the
+    `turn` that makes it knows.
 
     A change that changes nothing makes no version and asks for no new yes.
     """
-    with transaction.atomic():
-        plan = lock_plan(plan)
-        demand_open(plan)
-        demand_no_child(plan.conversation, by)
-        demand_version(plan, version)
-        before = snapshot_text(plan)
-        change = Change(plan)
-        yield change
-        after = snapshot_text(plan)
-        if not after["content"] and not after["subtasks"]:
-            raise Invalid(str(NOTHING))
-        if after != before:
-            demand_runnable(plan, before, after)
-            checks_ask = takes_checks_away(before, after) or adds_what_acts(before, after)
-            save_next_version(plan, by, change.explanation, checks_ask=checks_ask)
-            note_version(plan, turn)
-        stop_given_up(plan, by)
+    before = snapshot_text(plan)
+    change = Change(plan)
+    yield change
+    after = snapshot_text(plan)
+    if not after["content"] and not after["subtasks"]:
+        raise Invalid(str(NOTHING))
+    if after != before:
+        demand_runnable(plan, before, after)
+        checks_ask = takes_checks_away(before, after) or adds_what_acts(before, after)
+        save_next_version(plan, by, change.explanation, checks_ask=checks_ask)
+        note_version(plan, turn)
+    stop_given_up(plan, by)
 
 
 def note_version(plan: Plan, turn: Turn | None) -> None:
@@ -191,12 +180,14 @@ def unstarted(plan: Plan) -> list[Subtask]:
     return list(checklist(plan).filter(state=State.TODO))
 
 
-def new_subtasks(plan: Plan, drafts: Sequence[SubtaskDraft]) -> list[Subtask]:
+def new_subtasks(plan: Plan, drafts: Sequence[SubtaskText | SubtaskChange]) -> list[Subtask]:
     """Rows with fresh keys, not saved yet: order_subtasks gives them their place."""
     subtasks: list[Subtask] = []
     for key, draft in zip(new_keys(plan, len(drafts)), drafts, strict=True):
-        text = draft.model_dump(include=set(SUBTASK_FIELDS))
-        text["checks"], made = with_keys(text["checks"], 0)
+        if not draft.name:
+            raise Invalid(gettext("Give each new subtask a name."))
+        text = draft.model_dump(include=set(SUBTASK_FIELDS), exclude_none=True)
+        text["checks"], made = with_keys(text.get("checks", []), 0)
         subtasks.append(Subtask(plan=plan, key=key, checks_made=made, **text))
     return subtasks
 

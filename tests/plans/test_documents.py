@@ -11,6 +11,7 @@ from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import (
     ToolFailed,
+    checklist,
     create_plan,
     create_plan_tool,
     get_plan,
@@ -205,6 +206,13 @@ class TestChanging:
     def test_what_has_subtasks_keeps_one(self, plan):
         with pytest.raises(Invalid, match="at least one subtask"):
             update_plan(plan.pk, subtasks=[])
+
+    def test_a_subtask_named_by_its_key_keeps_what_is_left_out(self, plan):
+        plan = update_plan(plan.pk, subtasks=[{"key": "s2", "description": "Slowly."}, "Unpack"])
+        rows = [(each.key, each.name, each.description) for each in checklist(plan)]
+        assert rows == [("s2", "Drive", "Slowly."), ("s3", "Unpack", "")]
+        with pytest.raises(Invalid, match="Give each new subtask a name"):
+            update_plan(plan.pk, subtasks=[{"description": "Slowly."}])
 
     def test_there_is_no_plan_that_is_not_there(self):
         for ask in (get_plan, update_plan):

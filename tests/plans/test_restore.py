@@ -111,7 +111,7 @@ def test_a_closed_plan_goes_nowhere(plan):
 
 def test_another_version_than_the_one_seen_is_left_alone(plan):
     with pytest.raises(Conflict, match="now v4; you saw v3"):
-        actions.restore_version(plan, 1, "alice", seen=3)
+        actions.restore_version(plan, 1, "alice", version=3)
     assert names(plan) == ["Read", "Ask", "Check"]
 
 
