@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import overload
+from typing import Annotated, overload
+
+from pydantic import WithJsonSchema
+
+# A moment as `timestamp` writes it.
+Moment = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 
 
 @overload

@@ -12,7 +12,7 @@ from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, gettext_lazy
 from pydantic import ValidationError
 
 from agents.engine.available_tools import reader_of_files
@@ -25,6 +25,7 @@ from agents.tools.permissions import Permissions
 from console.visible_text import visible, visible_code
 from plans.check_permission import TOOLS, tool_of
 from plans.check_text import DEFAULTS, FIELDS, FILE_FORMS, FLAGS, Check, CheckJson, looks_at
+from plans.snapshot import SubtaskSnapshot
 
 KINDS = {
     "file": gettext_lazy("file"),
@@ -43,7 +44,6 @@ TYPED: tuple[str, ...] = (
 )
 CODE = ("path", "contains", "matches", "command", "url", "tool", "value")
 BEGINS, ENDS = "\x02", "\x03"  # around what is code, in a sentence
-Row = Mapping[str, Any]
 
 
 def kind_word(check: CheckJson) -> str:
@@ -69,16 +69,9 @@ def drawn_check(check: CheckJson) -> SafeString:
 # What stands beside it
 
 
-def checks_of_row(row: Row) -> str:
-    count = len(row["checks"])
-    if not count:
-        return gettext("no check")
-    return ngettext("{n} check", "{n} checks", count).format(n=count)
-
-
-def asking_tools(conversation: Conversation, rows: Sequence[Row]) -> frozenset[str]:
+def asking_tools(conversation: Conversation, rows: Sequence[SubtaskSnapshot]) -> frozenset[str]:
     """The tools of these checks that wait for a word before each call."""
-    names = {tool_of(check) for row in rows for check in row["checks"]} - {""}
+    names = {tool_of(check.asked) for row in rows for check in row.checks} - {""}
     if not names:
         return frozenset()
     try:
@@ -86,12 +79,6 @@ def asking_tools(conversation: Conversation, rows: Sequence[Row]) -> frozenset[s
     except NotFound:
         return frozenset()
     return frozenset(name for name in names if now.grant(name) == "ask")
-
-
-def check_not_run(row: Row) -> str:
-    """The key of the check for which the run rests: the last that could not be run."""
-    left = [each for each in row["checks"] if each["result"] and each["result"]["passed"] is None]
-    return str(max(left, key=lambda each: each["result"]["at"])["key"]) if left else ""
 
 
 # Its editor

@@ -11,8 +11,8 @@ from agents.models import Message
 from console.changes.changed_files import address_of
 from console.endings import Ending
 from console.plan_buttons import PlanButton, PlanButtons
-from console.status_labels import Snapshot
 from console.visible_text import visible_plain
+from plans.snapshot import PlanSnapshot
 
 RETRY = PlanButton(
     "closing-retry",
@@ -60,17 +60,16 @@ UNDO = PlanButton(
 
 def closing_buttons(
     message: Message,
-    plan: Snapshot,
+    plan: PlanSnapshot,
     end: Ending,
     *,
     is_shown: bool,
     is_cleared: bool,
-    is_changed: bool,
 ) -> PlanButtons:
-    """`is_shown` says that the drawer has this plan, which may go on then; `is_changed` that there
-    are changes of it. Of what was cleared away only the timeline is left."""
+    """`is_shown` says that the drawer has this plan, which may go on then. Of what was cleared away
+    only the timeline is left."""
     talk = message.conversation_id
-    title = visible_plain(plan["title"])
+    title = visible_plain(plan.title)
 
     def button(each: PlanButton, *, to: str) -> PlanButton:
         id, name = f"{each.id}-{message.pk}", str(each.name).format(title=title)
@@ -79,7 +78,7 @@ def closing_buttons(
             each, id=id, name=name, posts_to="" if leads else to, leads_to=to if leads else ""
         )
 
-    timeline = button(TIMELINE, to=reverse("plan", args=[plan["id"]]))
+    timeline = button(TIMELINE, to=reverse("plan", args=[plan.id]))
     if is_cleared:
         return PlanButtons(steering=(timeline,))
     goes_on, undo = [], None
@@ -87,9 +86,9 @@ def closing_buttons(
         goes_on = [button(RETRY, to=reverse("subtask-retry", args=[talk, end.retry]))]
     elif is_shown and end.starts_again:
         goes_on = [button(AGAIN, to=reverse("plan-again", args=[talk]))]
-    if is_changed:
-        changed = address_of(talk, plan=plan["id"])
+    if plan.changes and plan.changes.is_left:
+        changed = address_of(talk, plan=plan.id)
         goes_on.append(button(CHANGES, to=changed))
         undo = button(UNDO, to=f"{changed}&undo")
-    use_again = button(USE_AGAIN, to=reverse("plan-use-again", args=[talk, plan["id"]]))
+    use_again = button(USE_AGAIN, to=reverse("plan-use-again", args=[talk, plan.id]))
     return PlanButtons(steering=(*goes_on, timeline, use_again), ending=undo)

@@ -28,7 +28,6 @@ from console.status_labels import (
     UNANSWERED,
     WRITING,
     ModelName,
-    Snapshot,
     StatusLabel,
     label_of_asking,
     label_of_plan,
@@ -43,9 +42,8 @@ from plans.queries import (
     question_call,
 )
 from plans.queries import requested_by as asking_message
-from plans.snapshot import document, open_turns_of, row_of
+from plans.snapshot import PlanSnapshot, open_turns_of, plan_snapshot, snapshot_of
 from plans.status import Asking
-from plans.subplans import subplan_summary
 
 
 @prepared
@@ -62,7 +60,7 @@ class ConversationState:
 
     conversation: Conversation
     seq: int
-    plan: Snapshot | None
+    plan: PlanSnapshot | None
     asked: str | None
     open_turns: list[Turn]
 
@@ -151,7 +149,7 @@ class ConversationState:
     @property
     def why_no_word(self) -> str:
         """The same of one that says no more than yes or no."""
-        has_plan = self.plan is not None and self.plan["state"] in ("todo", "in_progress")
+        has_plan = self.plan is not None and self.plan.is_open
         return str(A_WORD) if self.asked or has_plan else ""
 
     @property
@@ -193,23 +191,23 @@ class ConversationState:
     @cached_property
     def asking_tools(self) -> frozenset[str]:
         """Those of the plan's checks that wait for a word before each call."""
-        rows = self.plan["subtasks"] if self.plan else []
+        rows = self.plan.subtasks if self.plan else []
         return asking_tools(self.conversation, rows)
 
     @cached_property
     def checking(self) -> Checking | None:
         """What its checks say of the subtask that is worked on."""
-        row = self.current if self.plan else None
-        if self.plan is None or not row or row["state"] != "in_progress" or not row["checks"]:
+        row = self.plan.current if self.plan else None
+        if self.plan is None or not row or row.state != "in_progress" or not row.checks:
             return None
-        return checking_of(self.plan["id"], row["key"])
+        return checking_of(self.plan.id, row.key)
 
     @property
     def wanted_checks(self) -> int:
         """How many subtasks of a proposal have no check, where the agent wants one for each."""
         if self.agent is None or self.agent.file.plan.checks != "required" or self.plan is None:
             return 0
-        return sum(not row["checks"] for row in self.plan["subtasks"])
+        return len(self.plan.subtasks) - self.plan.with_checks
 
     @property
     def drawer_toggle_name(self) -> str:
@@ -218,10 +216,9 @@ class ConversationState:
             return gettext("Plan, none yet")
         if self.plan is None:
             return gettext("Plan, {brief}").format(brief=self.mark.brief)
-        counts = self.plan["progress"]
-        settled = counts["done"] + counts["abandoned"]
+        counts = self.plan.progress
         return gettext("Plan {settled}/{total}, settled, {brief}").format(
-            settled=settled, total=counts["total"], brief=self.mark.brief
+            settled=counts.settled, total=counts.total, brief=self.mark.brief
         )
 
     @property
@@ -237,7 +234,7 @@ class ConversationState:
     @cached_property
     def question(self) -> int:
         """The call that asks the person; 0 while the plan has no question."""
-        return question_call(row_of(self.plan)) if self.plan and self.plan["question"] else 0
+        return question_call(self.plan.row) if self.plan and self.plan.question else 0
 
     @cached_property
     def had_plans(self) -> bool:
@@ -247,23 +244,16 @@ class ConversationState:
     @cached_property
     def anchors(self) -> dict[str, str]:
         """The element id of each subtask's last attempt in the conversation."""
-        turns = turns_of_subtasks.rows(plan=self.plan["id"]) if self.plan else []
+        turns = turns_of_subtasks.rows(plan=self.plan.id) if self.plan else []
         return {key: f"turn-{turn}" for key, turn in turns}
 
-    @property
-    def current(self) -> Snapshot | None:
-        """The subtask that is worked on, or would be next."""
-        subtasks = self.plan["subtasks"] if self.plan else []
-        return next((row for row in subtasks if row["state"] in ("in_progress", "todo")), None)
-
     @cached_property
-    def nested(self) -> dict[int, Snapshot]:
+    def nested(self) -> dict[int, PlanSnapshot]:
         """Plans by which other agents work for a subtask, by their number."""
-        subtasks = self.plan["subtasks"] if self.plan else []
-        nested = [row["plan"] for row in subtasks if row["plan"]]
+        nested = [row.plan for row in self.plan.subtasks if row.plan] if self.plan else []
         if not nested:
             return {}
-        return {plan.pk: subplan_summary(plan) for plan in Plan.objects.filter(pk__in=nested)}
+        return {plan.pk: plan_snapshot(plan) for plan in Plan.objects.filter(pk__in=nested)}
 
     @cached_property
     def helper(self) -> str:
@@ -280,8 +270,8 @@ class ConversationState:
     @cached_property
     def used_up(self) -> list[ExceededLimit]:
         """The limits that halted the run."""
-        halted = self.plan is not None and self.plan["attention"] == "budget"
-        return used_up(row_of(self.plan)) if self.plan and halted else []
+        halted = self.plan is not None and self.plan.attention == "budget"
+        return used_up(self.plan.row) if self.plan and halted else []
 
     @property
     def activity(self) -> str:
@@ -310,8 +300,8 @@ class ConversationState:
         """How many things wait for the person."""
         plan = self.plan
         is_up_to_it = bool(self.asked) or self.is_replanning
-        by_plan = bool(plan and plan["attention"] != "none" and not is_up_to_it)
-        calls = len(plan["approvals"]) if plan else 0
+        by_plan = bool(plan and plan.attention != "none" and not is_up_to_it)
+        calls = len(plan.approvals) if plan else 0
         in_chat = len(self.asked_in_chat.calls) + bool(self.asked_in_chat.questions)
         return in_chat + max(by_plan, calls) + self.is_unanswered
 
@@ -343,38 +333,41 @@ class ConversationState:
             return beside(words, self.agent_name)
         if self.plan is None or self.mark is None:
             return ""
-        if self.plan["state"] == "in_progress" or self.plan["run"] != "idle":
-            progress = self.plan["progress"]
-            settled = progress["done"] + progress["abandoned"]
-            words = gettext("Subtask {settled} of {total} done. {standing}")
-            return words.format(settled=settled, total=progress["total"], standing=self.mark.words)
+        if self.plan.state == "in_progress" or self.plan.run != "idle":
+            so_far, words = (
+                self.plan.progress,
+                gettext("Subtask {settled} of {total} done. {standing}"),
+            )
+            return words.format(
+                settled=so_far.settled, total=so_far.total, standing=self.mark.words
+            )
         return gettext("Plan: {words}").format(words=self.mark.words)
 
     @property
     def alarm(self) -> str:
         """A subtask that has failed, said once; an error of the model has a card that says it."""
-        if self.plan is None or self.mark is None or self.plan["attention"] != "failed":
+        if self.plan is None or self.mark is None or self.plan.attention != "failed":
             return ""
-        row = next(row for row in self.plan["subtasks"] if row["failed"])
-        tried = Attempt.objects.filter(subtask__plan=self.plan["id"], subtask__key=row["key"])
+        row = next(row for row in self.plan.subtasks if row.failed)
+        tried = Attempt.objects.filter(subtask__plan=self.plan.id, subtask__key=row.key)
         last = tried.select_related("turn").last()
         has_card = last is not None and last.turn.state == TurnState.FAILED
         # Which checks failed has been said with each finish that they refused.
-        error = first_line(row["error"]) if row["failure"] == "check" else row["error"]
+        error = first_line(row.error) if row.failure == "check" else row.error
         return "" if has_card else detailed(self.mark.words, error)
 
     @property
     def placeholder(self) -> str:
         """What the message box invites to."""
         plan = self.plan
-        if plan is None or plan["state"] in ("done", "abandoned"):
+        if plan is None or not plan.is_open:
             words = gettext("Message {agent_name}, or type / for commands")
             return beside(words.format(agent_name=self.agent_name), self.agent_name)
-        if plan["question"]:
+        if plan.question:
             return gettext("Answer the question")
         if self.plan_buttons.comments:
             return gettext("Anything about the plan as a whole")
-        if plan["attention"] == "confirm":
+        if plan.attention == "confirm":
             return gettext("Ask for changes to the plan")
         return gettext("Add a note for the agent, or ask for changes")
 
@@ -389,7 +382,7 @@ def read_state(conversation_id: int) -> ConversationState:
     return ConversationState(
         conversation=conversation,
         seq=conversation.seq,
-        plan=document(plan, conversation.seq, open_turns) if plan else None,
+        plan=snapshot_of(plan, conversation.seq, open_turns) if plan else None,
         asked=goal or None,
         # the turn that has its lane comes before those queued behind it
         open_turns=sorted(open_turns, key=lambda turn: turn.state == TurnState.QUEUED),

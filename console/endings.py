@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -17,12 +17,12 @@ from agents.sentences import listed
 from agents.statements import prepared
 from agents.timestamps import timestamp
 from console.changes.changed_files import standing_files
-from console.status_labels import Snapshot, stopped_by
+from console.status_labels import stopped_by
 from plans.actions.endings import STOPPED
 from plans.changes.scope import Scope
 from plans.progress import checked_words
-from plans.snapshot import row_of
-from plans.status import STATUSES, status_of_document, weakest_mark
+from plans.snapshot import PlanSnapshot
+from plans.status import STATUSES, weakest_mark
 
 WRITES = ("write_file", "edit_file")
 MOST_FILES, MOST_CALLS = 8, 2_000
@@ -82,28 +82,26 @@ class Ending:
     since: CheckedLine | None = None
 
 
-def ending_of(message: Message, plan: Snapshot, viewer: str) -> Ending:
+def ending_of(message: Message, plan: PlanSnapshot, viewer: str) -> Ending:
     meta = message.meta
     if "ended" not in meta:
         return ending_of_plan(message, plan)
-    is_open = plan["state"] in ("todo", "in_progress")
-    is_current = is_open and plan["run"] == "idle" and not meta.get("over")
+    is_current = plan.is_open and plan.run == "idle" and not meta.get("over")
     if meta["ended"] == STOPPED:
         words, at = stopped_by(meta.get("by"), viewer), message.created_at
         return Ending("paused", words, at, is_current, starts_again=is_current)
     return ending_by_failure(message, plan, is_current=is_current)
 
 
-def ending_by_failure(message: Message, plan: Snapshot, *, is_current: bool) -> Ending:
+def ending_by_failure(message: Message, plan: PlanSnapshot, *, is_current: bool) -> Ending:
     """All as it is now while that subtask still stands failed, since what is beside it is as well;
     else one line as it was then."""
-    rows = list(enumerate(plan["subtasks"], 1))
     number, total, at = message.meta.get("number"), message.meta["total"], message.created_at
-    for place, row in rows if is_current else ():
-        if row["failed"] and row["key"] == message.meta.get("subtask"):
-            words, error = failed_at(place, len(rows)), str(row["error"])
-            retry = row["key"] if plan["attention"] == "failed" else ""
-            return Ending("failed", words, at, True, retry=retry, error=error)
+    for place, row in enumerate(plan.subtasks, 1) if is_current else ():
+        if row.failed and row.key == message.meta.get("subtask"):
+            words = failed_at(place, len(plan.subtasks))
+            retry = row.key if plan.attention == "failed" else ""
+            return Ending("failed", words, at, True, retry=retry, error=row.error)
     return Ending("failed", failed_at(number, total), at, False)
 
 
@@ -114,41 +112,41 @@ def failed_at(number: int | None, total: int) -> str:
     return sentence.format(number=number, total=total)
 
 
-def ending_of_plan(message: Message, plan: Snapshot) -> Ending:
+def ending_of_plan(message: Message, plan: PlanSnapshot) -> Ending:
     """Of the plan itself; history where a subtask that was not true any more is done again."""
     then = message.meta.get("checked")
-    places = {"by_word_at": numbers_of(plan, None), "regressed_at": numbers_of(plan, False)}
-    now = {**plan["progress"], **places}
+    now = plan.checked
     checked = checked_line(then or now, checked_then(message, plan)) if now["total"] else None
-    if message.meta.get("over") or plan["state"] in ("todo", "in_progress"):
+    if message.meta.get("over") or plan.is_open:
         shape = checked.shape if checked else "done"
         return Ending(shape, STATUSES["done"].word, message.created_at, False, checked=checked)
-    status = status_of_document(plan)  # as in the drawer
-    if plan["state"] != "done":  # each of its subtasks was skipped
-        return Ending(status.mark, status.word, plan["finished_at"], True)
+    status = plan.status  # as in the drawer
+    if plan.state != "done":  # each of its subtasks was skipped
+        return Ending(status.mark, status.word, plan.finished_at, True)
     is_other = then and any(then[name] != now[name] for name in COUNTS)
-    since = checked_line(now, last_checked(plan)) if is_other else None
-    ending = Ending(status.mark, STATUSES["done"].word, plan["finished_at"], True)
+    since = checked_line(now, plan.checked_at) if is_other else None
+    ending = Ending(status.mark, STATUSES["done"].word, plan.finished_at, True)
     return replace(ending, checked=checked, since=since)
 
 
-def checked_then(message: Message, plan: Snapshot) -> str:
+def checked_then(message: Message, plan: PlanSnapshot) -> str:
     """When checks had run last as it ended; older messages do not say. For them the plan does, if
     no check has run since."""
     then = message.meta.get("checked") or {}
     if "at" in then:
         return str(then["at"])
-    at = last_checked(plan)
+    at = plan.checked_at
     return at if at <= timestamp(message.created_at) else ""
 
 
-def checked_line(counts: Snapshot, at: str) -> CheckedLine:
+def checked_line(counts: Mapping[str, Any], at: str) -> CheckedLine:
     """`counts` as in a plan's progress, with the numbers of those that are done without a check,
     and of those that are not true any more; older messages have none."""
     shape = weakest_mark(**{name: bool(counts[name]) for name in COUNTS})
+    words = checked_words(counts["checked"], counts["total"])
     by_word, regressed = counts.get("by_word_at", ()), counts.get("regressed_at", ())
     more = (by_word_words(by_word), regressed_words(regressed))
-    return CheckedLine(shape, checked_words(counts), at, " ".join(filter(None, more)))
+    return CheckedLine(shape, words, at, " ".join(filter(None, more)))
 
 
 def by_word_words(numbers: Sequence[int]) -> str:
@@ -169,33 +167,12 @@ def regressed_words(numbers: Sequence[int]) -> str:
     return words.format(numbers=listed([*map(str, numbers)])) if numbers else ""
 
 
-def numbers_of(plan: Snapshot, verified: bool | None) -> list[int]:
-    """The numbers of those that are done so."""
-    rows = enumerate(plan["subtasks"], 1)
-    return [i for i, row in rows if row["state"] == "done" and row["verified"] is verified]
-
-
-def last_checked(plan: Snapshot) -> str:
-    """When what is done was checked last, or looked at."""
-    return max((at for row in plan["subtasks"] if (at := checked_at(row))), default="")
-
-
-def checked_at(row: Snapshot) -> str:
-    results = [str(each["result"]["at"]) for each in row["checks"] if each["result"]]
-    return max([*results, str(row["looked_at"] or "")], default="")
-
-
-def untrue_since(row: Snapshot) -> str:
-    """Since when a check has said no; of older rows the last time is known alone."""
-    return str(row["untrue_since"] or "") or checked_at(row)
-
-
-def files_of(plan: Snapshot, conversation: int) -> ClosingFiles:
+def files_of(plan: PlanSnapshot, conversation: int) -> ClosingFiles:
     """What its attempts changed and no undo has taken back, as "View changes" beside it has it.
     Where that is not known, or not kept any more, what calls have written can still be read."""
-    scope = Scope(row_of(plan))
+    scope = Scope(plan.row)
     if not scope.changes.is_known and not scope.taken_back.at:
-        return files_written(plan["id"], conversation)
+        return files_written(plan.id, conversation)
     files = islice(standing_files(scope), MOST_FILES)
     first = [ClosingFile(each.change.path, each.address, each.note) for each in files]
     return ClosingFiles(first, len(scope.standing))

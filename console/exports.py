@@ -21,7 +21,7 @@ from agents.timestamps import timestamp
 from console.call_images import plan_markdown
 from console.language import agent_name
 from plans.models import Plan
-from plans.snapshot import snapshot
+from plans.snapshot import plan_snapshot
 
 NAMES = {"user": gettext_lazy("You"), "system": "Planside"}
 # Other kinds of messages than a text and a notice, as headings name them.
@@ -96,7 +96,7 @@ def as_json(conversation: Conversation) -> Iterator[str]:
     for message in messages_of(conversation):
         yield between + written(message_document(conversation, message))
         between = ",\n"
-    plans = [snapshot(plan) for plan in plans_of(conversation)]
+    plans = [plan_snapshot(plan).document() for plan in plans_of(conversation)]
     yield f'], "plans": {written(plans)}}}\n'
 
 

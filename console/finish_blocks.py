@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
-from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.models import Message, ToolCall, Turn
-from plans.check_results import finish_lines
+from plans.check_results import CheckResultSnapshot, CheckSnapshot, finish_lines
+from plans.check_text import CheckJson
 from plans.models import Attempt, CheckResult, Subtask
 
 FINISH = "finish_subtask"
@@ -40,17 +39,10 @@ NAMES = {
 class CheckRow:
     """One check of a finish; `since` is when the one before it was through."""
 
-    check: Mapping[str, Any]
-    since: str
-
-    @property
-    def state(self) -> str:
-        return str(self.check["state"])
-
-    @property
-    def result(self) -> Mapping[str, Any] | None:
-        found: Mapping[str, Any] | None = self.check["result"]
-        return found
+    check: CheckJson
+    state: str
+    result: CheckResultSnapshot | None
+    since: str = ""
 
     @property
     def word(self) -> str:
@@ -67,7 +59,7 @@ class CheckRow:
 
     @cached_property
     def said(self) -> list[str]:
-        return str(self.result["said"]).splitlines() if self.result else []
+        return self.result.said.splitlines() if self.result else []
 
     @property
     def head(self) -> str:
@@ -79,23 +71,20 @@ class CheckRow:
 
     @property
     def by(self) -> str:
-        return str(self.result["by"]) if self.result else ""
+        return self.result.by if self.result else ""
 
 
-def last_row(check: Mapping[str, Any]) -> CheckRow:
+def last_row(check: CheckSnapshot) -> CheckRow:
     """A check of a subtask as it came out last."""
-    result = check["result"]
-    states = {True: "passed", False: "failed", None: "could_not_run"}
-    state = states[result["passed"]] if result else "not_run"
-    return CheckRow({**check, "state": state}, "")
+    return CheckRow(check.asked, check.state, check.result)
 
 
-def rows_of(lines: Sequence[Mapping[str, Any]], began: datetime | None) -> list[CheckRow]:
-    since = began.isoformat() if began else ""
+def rows_of(call: ToolCall) -> list[CheckRow]:
+    since = call.started_at.isoformat() if call.started_at else ""
     rows = []
-    for line in lines:
-        rows.append(CheckRow(line, since))
-        since = str(line["result"]["at"]) if line["result"] else since
+    for check, state, result in finish_lines(call):
+        rows.append(CheckRow(check, state, result, since))
+        since = result.at if result else since
     return rows
 
 
@@ -161,7 +150,7 @@ def failed_words(rows: Sequence[CheckRow]) -> str:
     return words.format(n=len(rows))
 
 
-def short_name(check: Mapping[str, Any]) -> str:
+def short_name(check: CheckJson) -> str:
     """The one thing that it looks at, in few characters."""
     field = {"command": "command", "http": "url", "tool": "tool", "file": "path"}
     name = field.get(check["kind"])
@@ -195,7 +184,7 @@ def checked_subtask(turn: Turn | None) -> Subtask | None:
 
 
 def block_of(call: ToolCall, subtask: Subtask) -> FinishBlock:
-    rows = rows_of(finish_lines(call), call.started_at)
+    rows = rows_of(call)
     refused = (0, 0)
     if call.state == ToolCall.State.FAILED and any(row.state == "failed" for row in rows):
         refused = (refusals_up_to(call), most_refusals(call.turn_id))
@@ -249,7 +238,7 @@ def checking_of(plan: int, key: str) -> Checking | None:
     if not finishes:
         return None
     last = finishes[-1]
-    rows = rows_of(finish_lines(last), last.started_at) if last.state in OPEN else []
+    rows = rows_of(last) if last.state in OPEN else []
     refused = [call for call in finishes if call.state == ToolCall.State.FAILED]
     block = block_of(refused[-1], attempt.subtask) if refused else None
     if block is None or not block.failed:

@@ -22,7 +22,6 @@ from console.call_progress import running_calls
 from console.components import append, partial, remove, replace
 from console.conversation_state import ConversationState, read_state
 from console.markdown import block, is_long
-from console.status_labels import Snapshot
 from console.thread import (
     MESSAGES_PER_PAGE,
     TurnGroup,
@@ -36,7 +35,7 @@ from console.thread import (
     with_alternatives,
 )
 from plans.models import Attempt, Plan
-from plans.snapshot import snapshot
+from plans.snapshot import PlanSnapshot, plan_snapshot
 
 # Element id and template of what sums up the present state.
 STATE = {
@@ -174,7 +173,7 @@ def touched_turns(now: ConversationState, after: int) -> Touched:
             if event.data.get("error"):
                 touched.failed.add(key)
     if keys and now.plan is not None:
-        attempts = Attempt.objects.filter(subtask__plan=now.plan["id"], subtask__key__in=keys)
+        attempts = Attempt.objects.filter(subtask__plan=now.plan.id, subtask__key__in=keys)
         touched.turns.update(attempts.values_list("turn", flat=True))
     return touched
 
@@ -247,7 +246,7 @@ def depends_on_others(message: Message, now: ConversationState, touched: Touched
     if touched.files and message.meta.get("closing"):
         return True
     if message.kind == Message.Kind.PLAN:
-        return now.plan is not None and message.meta.get("plan") == now.plan["id"]
+        return now.plan is not None and message.meta.get("plan") == now.plan.id
     return message.turn_id in touched.turns and (
         message.role == "user" or message.kind == Message.Kind.APPROVAL
     )
@@ -264,9 +263,9 @@ class Thread:
     cleared: bool = False
 
     def __post_init__(self) -> None:
-        self.plans: dict[int, Snapshot | None] = {}
+        self.plans: dict[int, PlanSnapshot | None] = {}
         if self.now.plan:
-            self.plans[self.now.plan["id"]] = self.now.plan
+            self.plans[self.now.plan.id] = self.now.plan
 
     def group(self, group: TurnGroup) -> SafeString:
         if self.cleared:
@@ -293,10 +292,10 @@ class Thread:
             extra["waiting"] = True
         return show("conversation/_message.html", self.now, **extra)
 
-    def plan(self, pk: int) -> Snapshot | None:
+    def plan(self, pk: int) -> PlanSnapshot | None:
         if pk not in self.plans:
             plan = Plan.objects.filter(pk=pk, conversation=self.now.conversation).first()
-            self.plans[pk] = snapshot(plan) if plan else None
+            self.plans[pk] = plan_snapshot(plan) if plan else None
         return self.plans[pk]
 
 

@@ -11,14 +11,12 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from agents.models import Message, ToolCall
 from agents.sentences import beside, listed
 from console.changes.calls import question_of
-from console.check_display import check_not_run
 from console.conversation_state import ConversationState, read_state
 from console.exceeded_limits import ExceededLimit, used_up
 from console.language import agent_name
-from console.status_labels import Snapshot
 from plans.models import Plan, State
 from plans.needs import Need, NeedKind, last_words
-from plans.snapshot import row_of, snapshot
+from plans.snapshot import PlanSnapshot, SubtaskSnapshot, plan_snapshot
 from plans.status import WAITS_FOR_ANSWER
 
 MOST_CARDS = 30  # drawn at once; the others come as these are answered
@@ -47,18 +45,18 @@ class NeedCard:
         return rows.filter(pk=self.need.call).first()
 
     @cached_property
-    def plan(self) -> Snapshot | None:
+    def plan(self) -> PlanSnapshot | None:
         """The plan that rests, or whose run asks."""
         shown = self.now.plan
         key = self.need.plan or (self.call.turn.serves if self.call else 0)
-        if shown and shown["id"] == key:
+        if shown and shown.id == key:
             return shown
         row = Plan.objects.filter(pk=key).first() if key else None
-        return snapshot(row) if row else None
+        return plan_snapshot(row) if row else None
 
     @property
     def title(self) -> str:
-        return str(self.plan["title"]) if self.need.plan and self.plan else self.now.title
+        return self.plan.title if self.need.plan and self.plan else self.now.title
 
     @property
     def agent(self) -> str:
@@ -92,7 +90,7 @@ class NeedCard:
             return WAITS_FOR_ANSWER.word
         if kind in RESTS:
             return str(RESTS[kind])
-        total = len(plan["subtasks"]) if plan else 0
+        total = len(plan.subtasks) if plan else 0
         if kind == NeedKind.FAILED:
             return gettext("Failed at subtask {number} of {total}").format(
                 number=self.number, total=total
@@ -109,9 +107,9 @@ class NeedCard:
         plan = self.plan
         if plan is None:
             return ""
-        total, kind = len(plan["subtasks"]), self.need.kind
+        total, kind = len(plan.subtasks), self.need.kind
         if kind == NeedKind.FAILED and self.row:
-            tries = int(self.row["attempts"])
+            tries = self.row.attempts
             return ngettext(", after {n} attempt", ", after {n} attempts", tries).format(n=tries)
         if kind == NeedKind.HALTED and self.number:
             return gettext(", next is subtask {number} of {total}").format(
@@ -125,32 +123,32 @@ class NeedCard:
             words = ngettext(
                 ", {n} subtask, version {version}", ", {n} subtasks, version {version}", total
             )
-            return words.format(n=total, version=plan["version"])
+            return words.format(n=total, version=plan.version)
         if kind == NeedKind.START:
-            return gettext(", version {version}").format(version=plan["version"])
+            return gettext(", version {version}").format(version=plan.version)
         return ""
 
     @cached_property
-    def row(self) -> Snapshot | None:
+    def row(self) -> SubtaskSnapshot | None:
         """The subtask that it is about."""
-        rows = self.plan["subtasks"] if self.plan else []
+        rows = self.plan.subtasks if self.plan else []
         if self.need.kind == NeedKind.FAILED:
-            return next((row for row in rows if row["failed"]), None)
+            return next((row for row in rows if row.failed), None)
         if self.need.kind == NeedKind.HALTED:
-            return next((row for row in rows if row["state"] == State.TODO), None)
+            return next((row for row in rows if row.state == State.TODO), None)
         if self.need.kind == NeedKind.REGRESSED:
-            return next((row for row in rows if row["verified"] is False), None)
-        return next((row for row in rows if row["state"] == State.IN_PROGRESS), None)
+            return next((row for row in rows if row.verified is False), None)
+        return next((row for row in rows if row.state == State.IN_PROGRESS), None)
 
     @property
     def number(self) -> int:
-        return self.plan["subtasks"].index(self.row) + 1 if self.plan and self.row else 0
+        return self.plan.subtasks.index(self.row) + 1 if self.plan and self.row else 0
 
     @property
     def kept(self) -> str:
         """What stays as it is, whatever is decided about the one that failed."""
-        rows = self.plan["subtasks"] if self.plan else []
-        done = [str(i) for i, row in enumerate(rows, 1) if row["state"] == State.DONE]
+        rows = self.plan.subtasks if self.plan else []
+        done = [str(i) for i, row in enumerate(rows, 1) if row.state == State.DONE]
         if not done:
             return ""
         words = ngettext(
@@ -167,12 +165,12 @@ class NeedCard:
         row = self.row
         if row is None:
             return ""
-        checks = [each for each in row["checks"] if each["result"]]
+        results = [each.result for each in row.checks if each.result]
         if self.need.kind == NeedKind.CHECK:
-            found = [each for each in checks if each["key"] == check_not_run(row)]
+            results = [row.not_run.result] if row.not_run and row.not_run.result else []
         else:
-            found = [each for each in checks if each["result"]["passed"] is False]
-        return str(found[0]["result"]["said"]) if found else ""
+            results = [each for each in results if each.passed is False]
+        return results[0].said if results else ""
 
     @property
     def question(self) -> str:
@@ -182,7 +180,7 @@ class NeedCard:
 
     @property
     def used_up(self) -> list[ExceededLimit]:
-        return used_up(row_of(self.plan)) if self.plan else []
+        return used_up(self.plan.row) if self.plan else []
 
     @cached_property
     def address(self) -> str:

@@ -13,10 +13,9 @@ from django.utils.translation import gettext, ngettext
 
 from agents.models import Preferences
 from console.preferences import preferences
-from console.status_labels import Snapshot
 from plans.models import OPEN, Plan, Run
 from plans.needs import Need, ended_of, needs_of
-from plans.snapshot import snapshot
+from plans.snapshot import PlanSnapshot, plan_snapshot
 
 MOST_RUNNING = 10
 LATELY = timedelta(minutes=10)
@@ -68,13 +67,13 @@ def in_templates(request: HttpRequest) -> dict[str, object]:
     return {"waiting": SimpleLazyObject(lambda: waiting_now(request))}
 
 
-def running_plans(owner: int) -> list[Snapshot]:
+def running_plans(owner: int) -> list[PlanSnapshot]:
     """Plans that work without needing anybody, for the page on which nothing waits."""
     own = Plan.objects.filter(
         conversation__owner=owner, conversation__deleted_at=None, conversation__parent_call=None
     )
     rows = own.filter(state__in=OPEN, run__in=(Run.QUEUED, Run.RUNNING)).order_by("pk")
-    return [snapshot(row) for row in rows[:MOST_RUNNING]]
+    return [plan_snapshot(row) for row in rows[:MOST_RUNNING]]
 
 
 def minutes_since(moment: datetime) -> str:

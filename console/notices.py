@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.urls import reverse
@@ -20,8 +19,7 @@ from console.need_cards import NeedCard, cards_of
 from console.visible_text import visible_plain
 from plans.models import Plan, PlanVersion, State
 from plans.needs import NeedKind, needs_of
-from plans.progress import Progress, progress_parts
-from plans.snapshot import snapshot
+from plans.snapshot import plan_snapshot
 
 ENDED = re.compile(r"(done|reply)-(\d{1,18})")
 LONGEST = 140  # characters of what somebody wrote
@@ -91,14 +89,14 @@ def words_of(card: NeedCard) -> tuple[str, str]:
         body = gettext("{title}: a check could not be run").format(title=title)
         return waits_for_you(card.now.agent_name), body
     if kind == NeedKind.REGRESSED:
-        name = card.row["name"] if card.row else title
+        name = card.row.name if card.row else title
         return gettext("{title}: no longer true").format(title=title), str(name)
     if kind == NeedKind.START:
-        count = len(card.plan["subtasks"]) if card.plan else 0
+        count = len(card.plan.subtasks) if card.plan else 0
         words = ngettext("{title}, {n} subtask", "{title}, {n} subtasks", count)
         body = words.format(title=title, n=count) if count else title
         return gettext("A plan waits for your start"), body
-    name, tries = (card.row["name"], card.row["attempts"]) if card.row else ("", 0)
+    name, tries = (card.row.name, card.row.attempts) if card.row else ("", 0)
     words = ngettext(
         "Subtask {number}, {name}, after {n} attempt",
         "Subtask {number}, {name}, after {n} attempts",
@@ -119,9 +117,9 @@ def notice_of_plan(key: str, pk: int, user: User) -> list[Notice]:
     plan = own.filter(pk=pk, state=State.DONE).first()
     if plan is None or is_finished_by(plan, user):
         return []
-    document: dict[str, Any] = snapshot(plan)
-    counts: Progress = document["progress"]
-    body = commas([*progress_parts(counts), duration(document["seconds"]["worked"])])
+    now = plan_snapshot(plan)
+    parts = (now.progress.parts, duration(now.seconds.worked))
+    body = commas([each for each in parts if each])
     told = Message.objects.filter(conversation=plan.conversation_id, meta__closing=pk)
     last = told.order_by("-seq").first()
     place = f"#message-{last.pk}" if last else ""

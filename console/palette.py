@@ -19,9 +19,9 @@ from console.finding import Found, FoundConversation, FoundMessage, FoundPlan
 from console.language import shown_name
 from console.settings_pages import pages_for
 from console.snippets import Piece, marked, spans_of
-from console.status_labels import NAMES
 from plans.needs import needs_of
 from plans.search import PlanSummary
+from plans.status import MARKS
 
 NEWEST = 5
 SHOWN = {"conversations": 5, "messages": 3, "plans": 3, "commands": 5}
@@ -325,7 +325,7 @@ def waiting_row(row: Row, user: User) -> Row:
     count = len(needs_of(user.pk))
     if not count:
         return row
-    return replace(row, shape="waiting", word=str(NAMES["waiting"]), meta=str(count))
+    return replace(row, shape="waiting", word=str(MARKS["waiting"]), meta=str(count))
 
 
 # What is set on those pages: name of the page, what is set, id of its place there.

@@ -8,8 +8,8 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
-from console.status_labels import Snapshot, first_number, is_pausing
-from plans.models import Plan
+from plans.models import OPEN, Plan
+from plans.snapshot import PlanSnapshot
 
 HALTING = ("pausing", "stopping")
 
@@ -61,41 +61,41 @@ TIMELINE = PlanButton("view-timeline", gettext_lazy("View timeline"), "runs")
 USE_AGAIN = PlanButton("use-again", gettext_lazy("Use as a new plan"), "copy", posts_once=True)
 
 
-def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False) -> PlanButtons:
+def plan_buttons(plan: PlanSnapshot, conversation: int, *, replanning: bool = False) -> PlanButtons:
     """The buttons for a plan as it is now."""
 
     def to(verb: str, *more: int) -> str:
         return reverse(f"plan-{verb}", args=[conversation, *more])
 
-    run = plan["run"]
-    if plan["state"] not in ("todo", "in_progress"):
-        timeline = replace(TIMELINE, leads_to=reverse("plan", args=[plan["id"]]))
-        again = replace(USE_AGAIN, posts_to=to("use-again", plan["id"]))
+    run = plan.run
+    if not plan.is_open:
+        timeline = replace(TIMELINE, leads_to=reverse("plan", args=[plan.id]))
+        again = replace(USE_AGAIN, posts_to=to("use-again", plan.id))
         return PlanButtons(steering=(timeline, again))
-    if plan["version"] != plan["approved_version"] and run not in HALTING:
+    if not plan.is_confirmed and run not in HALTING:
         ending = CANCEL if run == "idle" else STOP
-        return PlanButtons(start_label(plan), comments_of(plan), ending=ending)
+        return PlanButtons(start_label(plan), plan.comments, ending=ending)
     replan = replan_button(plan, to("replan"), replanning=replanning)
     pause = replace(PAUSE, posts_to=to("pause"))
     # One that waits for its yes works on to the end of its subtask; a pause rests it before that.
-    halts = run == "pausing" and plan["pause_reason"] != Plan.PauseReason.CONFIRM
-    if halts or (run == "paused" and is_pausing(plan)):
+    halts = run == "pausing" and plan.pause_reason != Plan.PauseReason.CONFIRM
+    if halts or (run == "paused" and plan.is_pausing):
         pause = replace(PAUSE, blocked=gettext("It pauses next"))
     # An approval, an answer, a higher limit or a word about a check is what makes it go on.
-    if plan["attention"] in ("budget", "check"):
+    if plan.attention in ("budget", "check"):
         return PlanButtons(steering=(replan,), ending=STOP)
-    if plan["approvals"] or (plan["question"] and run == "paused"):
+    if plan.approvals or (plan.question and run == "paused"):
         return PlanButtons(steering=(pause, replan), ending=STOP)
     if run == "paused":
         return PlanButtons(steering=(replace(RESUME, posts_to=to("resume")), replan), ending=STOP)
     if run == "idle":
         again = START_AGAIN
-        if plan["attention"] == "halted":
+        if plan.attention == "halted":
             again = replace(again, label=gettext("Go on"))
-        elif not any(row["attempts"] for row in plan["subtasks"]):
+        elif not any(row.attempts for row in plan.subtasks):
             again = replace(again, label=gettext("Start"), icon="play")
         again = replace(again, posts_to=to("again"), explains=what_starts_again(plan))
-        if plan["attention"] == "failed":  # what leads on is at the subtask that failed
+        if plan.attention == "failed":  # what leads on is at the subtask that failed
             again = replace(again, kind="")
         return PlanButtons(steering=(again, replan), ending=CANCEL)
     if run == "stopping":
@@ -103,8 +103,8 @@ def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False)
     return PlanButtons(steering=(pause, replan), ending=STOP)
 
 
-def replan_button(plan: Snapshot, answer_to: str, *, replanning: bool) -> PlanButton:
-    if not any(row["state"] in ("todo", "in_progress") for row in plan["subtasks"]):
+def replan_button(plan: PlanSnapshot, answer_to: str, *, replanning: bool) -> PlanButton:
+    if plan.current is None:
         nothing_left = gettext("What is done stays as it is: there is nothing left to replan.")
         return replace(REPLAN, blocked=nothing_left)
     if replanning:
@@ -113,32 +113,25 @@ def replan_button(plan: Snapshot, answer_to: str, *, replanning: bool) -> PlanBu
     return replace(REPLAN, opens="replan-dialog", answer_to=answer_to, asks=asks)
 
 
-def what_starts_again(plan: Snapshot) -> str:
+def what_starts_again(plan: PlanSnapshot) -> str:
     """What is done stays: the next open subtask comes first, and those behind it follow."""
-    number = first_number(plan, lambda row: row["state"] in ("todo", "in_progress"))
-    if not number:
+    if plan.current is None:
         return ""
-    row = plan["subtasks"][number - 1]
-    if row["failed"]:
+    if plan.current.failed:
         words = gettext("Tries subtask {number} again and goes on to the end.")
-    elif row["attempts"]:
+    elif plan.current.attempts:
         words = gettext("Begins subtask {number} again and goes on to the end.")
     else:
         words = gettext("Begins subtask {number} and goes on to the end.")
-    return words.format(number=number)
+    return words.format(number=plan.number(*OPEN))
 
 
-def start_label(plan: Snapshot) -> str:
+def start_label(plan: PlanSnapshot) -> str:
     """A document has nothing to start."""
-    if plan["subtasks"]:
-        if plan["version"] > 1:
-            return gettext("Start v{version}").format(version=plan["version"])
+    if plan.subtasks:
+        if plan.version > 1:
+            return gettext("Start v{version}").format(version=plan.version)
         return gettext("Start plan")
-    if plan["version"] > 1:
-        return gettext("Approve v{version}").format(version=plan["version"])
+    if plan.version > 1:
+        return gettext("Approve v{version}").format(version=plan.version)
     return gettext("Approve")
-
-
-def comments_of(plan: Snapshot) -> int:
-    """Subtasks with a comment that has not gone out."""
-    return sum(1 for row in plan["subtasks"] if row["comment"])

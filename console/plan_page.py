@@ -15,9 +15,9 @@ from django.utils.translation import gettext, gettext_lazy
 from agents.engine.usage import Times, duration, times_of
 from agents.models import TurnState
 from agents.sentences import commas
-from console.status_labels import shape_of_done
 from plans.attempts import Cost
 from plans.models import Attempt, Plan, State, Subtask
+from plans.status import mark_of_done
 
 WIDE = 1000  # units of the gantt's drawing
 THINNEST = 6  # units, so that a short attempt can be seen
@@ -171,7 +171,7 @@ def mark_of_attempt(attempt: Attempt, work: SubtaskTiming) -> str:
     if shape != "done":
         return shape
     stands = work.subtask.state == State.DONE and attempt == work.attempts[-1]
-    return shape_of_done(work.subtask.verified if stands else None)
+    return mark_of_done(work.subtask.verified if stands else None)
 
 
 def attempt_name(attempt: Attempt) -> str:

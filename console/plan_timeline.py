@@ -14,13 +14,13 @@ from agents.models import Event, ToolCall, Undo
 from agents.sentences import commas, detailed
 from console.check_lines import SIGNS, check_words, verdict_words
 from console.form_parsing import number
-from console.status_labels import ENDS, shape_of_done
+from console.status_labels import ENDS
 from console.templatetags.messages import argument
 from console.timeline_lines import Line, approved_line, plain_line, updated_line
 from plans.changes.undone import undos_about
 from plans.comments import count_words
 from plans.models import Plan
-from plans.status import statuses_of
+from plans.status import mark_of_done, statuses_of
 
 LINES_PER_PAGE = 500
 # What a line is about, and who did it, as a person chooses them.
@@ -193,7 +193,7 @@ class Timeline:
         number, name = self.place(str(data["subtask"]))
         state, line = data.get("state"), Line("", number=number)
         if "verified" in data and "state" not in data:
-            sign = shape_of_done(data["verified"])
+            sign = mark_of_done(data["verified"])
             return line._replace(words=verdict_words(data["verified"]), sign=sign)
         if data.get("progress"):
             return line._replace(words=str(data["progress"]), icon="chat")
@@ -206,7 +206,7 @@ class Timeline:
         if state == "done":
             return line._replace(
                 words=gettext("{name}: done").format(name=name),
-                sign=shape_of_done(data.get("verified")),
+                sign=mark_of_done(data.get("verified")),
             )
         if data.get("error"):
             return line._replace(

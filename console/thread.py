@@ -23,10 +23,12 @@ from agents.engine.alternatives import Alternative, alternatives_of
 from agents.engine.usage import counts_from, times_of
 from agents.models import Conversation, Message, Recording, ToolCall, Turn, TurnState
 from console.finish_blocks import is_drawn_apart
-from console.status_labels import name_of_model, name_of_shape, shape_of_done, why_left_out
+from console.status_labels import name_of_model, why_left_out
 from plans.alternatives import why_it_stays
-from plans.changes.undone import UndoHistory, summary
+from plans.changes.undone import ChangedSnapshot, UndoHistory, summary
 from plans.models import Attempt, PlanVersion, State, Subtask
+from plans.snapshot import name_of_mark
+from plans.status import mark_of_done
 
 MESSAGES_PER_PAGE = 200  # messages on a page before "Show earlier"
 MOST_BACK = 1000  # and of one that opens at an older message
@@ -106,7 +108,7 @@ class TurnGroup:
         if turn.state == TurnState.STOPPED:
             return "paused"
         if subtask.state == State.DONE:
-            return shape_of_done(subtask.verified)
+            return mark_of_done(subtask.verified)
         return "todo"
 
     @property
@@ -121,7 +123,7 @@ class TurnGroup:
 
     @property
     def state_name(self) -> str:
-        return name_of_shape(self.shape, self.subtask.reason if self.subtask else "")
+        return name_of_mark(self.shape, self.subtask.reason if self.subtask else "")
 
     @property
     def error(self) -> str:
@@ -189,7 +191,7 @@ class TurnGroup:
         return own + sum(group.calls for group in self.before)
 
     @cached_property
-    def changes(self) -> dict[str, object] | None:
+    def changes(self) -> ChangedSnapshot | None:
         """How much it changed in its folder, with the attempts it stands for: as a plan's."""
         turns = [group.turn for group in (*self.before, self) if group.turn]
         found: list[Recording] = [turn.recording for turn in turns if hasattr(turn, "recording")]

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.db.models import QuerySet
 
@@ -16,8 +17,6 @@ from agents.statements import prepared
 from agents.timestamps import timestamp
 from plans.models import Attempt, Plan
 from plans.queries import backoff_seconds, plans_below
-
-Document = dict[str, object]
 
 
 @prepared
@@ -59,7 +58,7 @@ class Cost:
         if turn.cost is not None:
             self.cost = (self.cost or Decimal(0)) + turn.cost
 
-    def document(self) -> Document:
+    def document(self) -> dict[str, Any]:
         """`cost` is in US dollars, null where no price is known.
 
         `seconds` is work alone; a clock that runs counts from `counts_from`, which is when the

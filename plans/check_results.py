@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 
 from django.db.models import F, Max, QuerySet
+from pydantic import BaseModel, JsonValue
 
 from agents.actors import Actor
 from agents.models import ToolCall
-from agents.timestamps import timestamp
-from plans.check_text import CheckJson, looks_at, wording
+from agents.timestamps import Moment, timestamp
+from plans.check_text import CheckJson, Kind, looks_at, wording
 from plans.models import Attempt, CheckResult, Plan, PlanVersion, Subtask
 from plans.queries import SYSTEM, record_event
 
-Document = dict[str, Any]
 Latest = dict[tuple[int, str], CheckResult]  # by subtask and key
 
 
@@ -153,43 +153,94 @@ def announce(plan: Plan, result: CheckResult, by: Actor = SYSTEM) -> None:
 
 # As pages and the API show them
 
+STATES = {True: "passed", False: "failed", None: "could_not_run"}
 
-def result_document(result: CheckResult | None) -> Document | None:
+
+class CheckResultSnapshot(BaseModel, extra="forbid"):
     """`passed` is null where it could not be run; `by` is the person who looked in its place."""
-    if result is None:
-        return None
-    return {
-        "passed": result.passed,
-        "said": result.said,
-        "at": timestamp(result.at),
-        "seconds": round(result.seconds, 3),
-        "cost": None if result.cost is None else float(result.cost),
-        "by": result.by,
-    }
+
+    passed: bool | None
+    said: str
+    at: Moment
+    seconds: float
+    cost: float | None
+    by: str
 
 
-def check_documents(subtask: Subtask, latest: Latest) -> list[Document]:
+class CheckSnapshot(BaseModel, extra="forbid"):
+    """A check with the fields of its kind, and what it came to last."""
+
+    key: str
+    kind: Kind
+    path: str | None = None
+    exists: bool | None = None
+    absent: bool | None = None
+    unchanged: bool | None = None
+    contains: str | None = None
+    matches: str | None = None
+    command: str | None = None
+    exit_code: int | None = None
+    timeout_s: int | None = None
+    url: str | None = None
+    status: int | None = None
+    tool: str | None = None
+    arguments: JsonValue = None
+    value: JsonValue = None
+    question: str | None = None
+    result: CheckResultSnapshot | None
+
+    @property
+    def asked(self) -> CheckJson:
+        """As it is stored."""
+        return self.model_dump(exclude_unset=True, exclude={"result"})
+
+    @property
+    def state(self) -> str:
+        """As it came out last."""
+        return STATES[self.result.passed] if self.result else "not_run"
+
+
+def result_snapshot(result: CheckResult) -> CheckResultSnapshot:
+    return CheckResultSnapshot.model_construct(
+        passed=result.passed,
+        said=result.said,
+        at=timestamp(result.at),
+        seconds=round(result.seconds, 3),
+        cost=None if result.cost is None else float(result.cost),
+        by=result.by,
+    )
+
+
+def check_snapshots(subtask: Subtask, latest: Latest) -> list[CheckSnapshot]:
     """Each check of a subtask with its last result, if that was of this very check."""
-    documents: list[Document] = []
+    snapshots = []
     for check in subtask.checks:
         result = latest.get((subtask.pk, check["key"]))
         same = result is not None and wording(result.asked) == wording(check)
-        documents.append({**check, "result": result_document(result if same else None)})
-    return documents
+        last = result_snapshot(result) if result is not None and same else None
+        snapshots.append(CheckSnapshot(**check, result=last))
+    return snapshots
 
 
 def last_checked(plan: Plan, subtasks: Sequence[Subtask]) -> str:
     """When what is done was checked last, or looked at; empty where neither has been."""
     results = latest_results(plan, subtasks)
-    told = [check["result"] for each in subtasks for check in check_documents(each, results)]
-    moments = [str(result["at"]) for result in told if result]
+    checks = [check for each in subtasks for check in check_snapshots(each, results)]
+    moments = [check.result.at for check in checks if check.result]
     looked = [timestamp(each.looked_at) for each in subtasks if each.looked_at]
     return max([*moments, *looked], default="")
 
 
-def finish_lines(call: ToolCall) -> list[Document]:
-    """A finish that was checked, check by check: `state` is passed, failed, could_not_run, asks,
-    running, next, or not_reached once the call is over."""
+class FinishLine(NamedTuple):
+    """`state` is passed, failed, could_not_run, asks, running, next, or not_reached."""
+
+    check: CheckJson
+    state: str
+    result: CheckResultSnapshot | None
+
+
+def finish_lines(call: ToolCall) -> list[FinishLine]:
+    """A finish that was checked, check by check; once it is over the rest is not_reached."""
     attempt = Attempt.objects.filter(turn=call.turn_id).select_related("subtask").first()
     checks = approved_checks(attempt) if attempt is not None else []
     rows: defaultdict[str, CheckResult | None] = defaultdict(lambda: None)
@@ -200,21 +251,19 @@ def finish_lines(call: ToolCall) -> list[Document]:
             turn=call.turn_id, state=ToolCall.State.ASKED, message__meta__finish=call.pk
         ).values_list("message__meta__check", flat=True)
     )
-    lines: list[Document] = []
+    lines = []
     is_next = False
     for check in checks:
         result = rows[check["key"]]
         if result is not None:
-            state = {True: "passed", False: "failed", None: "could_not_run"}[result.passed]
+            state = STATES[result.passed]
         elif check["key"] in asks:
             state, is_next = "asks", True
         elif is_over:
             state = "not_reached"
         else:
             state, is_next = ("next" if is_next else "running"), True
-        lines.append(
-            {**check, "words": looks_at(check), "state": state, "result": result_document(result)}
-        )
+        lines.append(FinishLine(check, state, result_snapshot(result) if result else None))
     return lines
 
 

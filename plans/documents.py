@@ -27,15 +27,13 @@ from agents.models import Conversation
 from agents.sentences import commas
 from agents.tools.base import Tool, validation_sentence
 from plans import actions
-from plans.attempts import attempts_of, times_of_plan
-from plans.check_results import check_documents, latest_results
+from plans.check_results import CheckSnapshot
 from plans.check_text import looks_at
 from plans.models import Plan, State, Subtask
-from plans.progress import progress, progress_words
 from plans.prompts import Context, plan_context
 from plans.queries import SYSTEM, checklist
 from plans.schemas import PlanDraft, PlanEdit
-from plans.status import statuses_of
+from plans.snapshot import SubtaskSnapshot, plan_snapshot
 from plans.tools import TextTools
 from plans.tools import create_plan_tool as create_plan_tool
 
@@ -154,66 +152,55 @@ def no_notes(subtask: Subtask) -> str:
 
 def as_markdown(plan: Plan, images: Callable[[Subtask], str] = no_notes) -> str:
     """`images` names those that a subtask's tools have brought."""
-    approval = gettext("Version {version}, not approved.").format(version=plan.version)
-    if plan.is_confirmed and plan.approved_at:
-        day = plan.approved_at.date().isoformat()
+    now = plan_snapshot(plan)
+    approval = gettext("Version {version}, not approved.").format(version=now.version)
+    if now.is_confirmed and now.approved_at:
+        day = now.approved_at.partition("T")[0]
         approval = gettext("Version {version}, approved by {person} on {day}.").format(
-            version=plan.version, person=plan.approved_by, day=day
+            version=now.version, person=now.approved_by, day=day
         )
-    attempts = attempts_of(plan)
-    times = times_of_plan(plan, attempts)
-    subtasks = list(checklist(plan))
-    results = latest_results(plan, subtasks)
-    so_far = progress_words(progress(plan, subtasks))
+    times, rows = now.seconds.times, {each.key: each for each in checklist(plan)}
     parts = [
-        f"# {plan.title}",
-        indent(plan.goal, "> ", lambda line: True),
-        f"{statuses_of([plan.pk])[plan.pk].word}. {approval}",
-        f"{so_far}." if subtasks else "",
+        f"# {now.title}",
+        indent(now.goal, "> ", lambda line: True),
+        f"{now.standing}. {approval}",
+        f"{now.progress.words}." if now.subtasks else "",
         f"{times.words.capitalize()}." if times.worked else "",
-        labelled(gettext("Expected outcome"), plan.expected_outcome),
-        plan.content,
+        labelled(gettext("Expected outcome"), now.expected_outcome),
+        now.content,
         f"## {gettext('Subtasks')}",
         "\n".join(
-            item(
-                subtask,
-                check_documents(subtask, results),
-                images(subtask),
-                attempts[subtask.pk].last_error,
-            )
-            for subtask in subtasks
+            item(each, images(rows[each.key]) if each.key in rows else "") for each in now.subtasks
         ),
-        f"## {gettext('Outcome')}\n\n{plan.outcome}" if plan.outcome else "",
+        f"## {gettext('Outcome')}\n\n{now.outcome}" if now.outcome else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def item(subtask: Subtask, checks: Sequence[Fields], images: str, error: str) -> str:
+def item(subtask: SubtaskSnapshot, images: str) -> str:
     """A line with a box, and below it, indented, what there is to say."""
     is_done = subtask.state == State.DONE
     state = str(DONE[subtask.verified] if is_done else STATES.get(subtask.state, subtask.state))
     state = f"{state}: {subtask.reason}" if subtask.reason and not is_done else state
-    has_failed = subtask.state == State.TODO and bool(error)
-    state = gettext("failed") if has_failed else state
-    holds = not is_done or subtask.verified is not False
-    head = f"- {BOXES[subtask.state] if holds else UNTRUE} **{subtask.name}**"
+    state = gettext("failed") if subtask.failed else state
+    box = UNTRUE if subtask.is_regressed else BOXES[subtask.state]
+    head = f"- {box} **{subtask.name}**"
     notes = [
         subtask.description,
         labelled(gettext("Expected"), subtask.expected_outcome),
-        labelled(gettext("Checks"), commas([check_line(check) for check in checks])),
+        labelled(gettext("Checks"), commas([check_line(check) for check in subtask.checks])),
         labelled(gettext("Outcome"), subtask.outcome),
-        labelled(gettext("Error"), error) if has_failed else "",
+        labelled(gettext("Error"), subtask.error),
         images and f"*{gettext('Images')}:*\n\n{images}",
     ]
     below = "".join(f"\n\n{indent(note, '  ')}" for note in notes if note)
     return f"{head} ({state}){below}"
 
 
-def check_line(check: Fields) -> str:
+def check_line(check: CheckSnapshot) -> str:
     """What it looks at, and what that came to last."""
-    result = check["result"]
-    words = in_code(looks_at(check))
-    return f"{words} ({CAME_TO[result['passed']]})" if isinstance(result, dict) else words
+    words = in_code(looks_at(check.asked))
+    return f"{words} ({CAME_TO[check.result.passed]})" if check.result else words
 
 
 def in_code(words: str) -> str:

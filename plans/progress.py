@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, TypedDict
+from collections.abc import Sequence
+from itertools import accumulate
 
 from django.utils.translation import gettext
+from pydantic import BaseModel
 
 from agents.sentences import commas
 from plans.models import Plan, State, Subtask
 
 
-class Progress(TypedDict):
-    """`done` is checked, by word and regressed together; `looked` are those of the checked that a
-    person has looked at in place of a check."""
+class ProgressSnapshot(BaseModel, extra="forbid"):
+    """`done` is checked, by_word and regressed together; `looked` counts those of the checked that
+    a person has looked at."""
 
     done: int
     checked: int
@@ -24,67 +25,88 @@ class Progress(TypedDict):
     total: int
     percent: int
 
+    @property
+    def settled(self) -> int:
+        """Done and abandoned ones both count."""
+        return self.done + self.abandoned
 
-def progress(plan: Plan, subtasks: Iterable[Subtask]) -> Progress:
+    @property
+    def parts(self) -> str:
+        """4 checked, 2 by word, 1 no longer true, 1 abandoned: what is zero is left out."""
+        return done_words(
+            self.checked, self.by_word, self.regressed, self.abandoned, looked=self.looked
+        )
+
+    @property
+    def checked_words(self) -> str:
+        """4 of 7 checked"""
+        return checked_words(self.checked, self.total)
+
+    @property
+    def unchecked_parts(self) -> str:
+        """1 by word, 1 abandoned."""
+        return done_words(0, self.by_word, self.regressed, self.abandoned)
+
+    @property
+    def words(self) -> str:
+        """7 of 7 · 4 checked, 2 by word, 1 no longer true, 1 abandoned; nothing for a document."""
+        if not self.total:
+            return ""
+        if not (parts := self.parts):
+            return gettext("{settled} of {total}").format(settled=self.settled, total=self.total)
+        sentence = gettext("{settled} of {total} · {parts}")
+        return sentence.format(settled=self.settled, total=self.total, parts=parts)
+
+    @property
+    def runs(self) -> list[tuple[str, int, int]]:
+        """What is settled, sorted by how: a mark's name, where it begins, and how many are so."""
+        counts = {
+            "done": self.checked,
+            "by_word": self.by_word,
+            "regressed": self.regressed,
+            "abandoned": self.abandoned,
+        }
+        ends = accumulate(counts.values())
+        runs = zip(counts.items(), ends, strict=True)
+        return [(name, end - count, count) for (name, count), end in runs if count]
+
+
+def progress(plan: Plan, subtasks: Sequence[Subtask]) -> ProgressSnapshot:
     """A text alone is done with its plan."""
-    rows = list(subtasks)
-    done = [each for each in rows if each.state == State.DONE]
+    done = [each for each in subtasks if each.state == State.DONE]
     checked = [each for each in done if each.verified]
     regressed = sum(each.verified is False for each in done)
-    abandoned = sum(each.state == State.ABANDONED for each in rows)
+    abandoned = sum(each.state == State.ABANDONED for each in subtasks)
     alone = 100 if plan.state == State.DONE else 0
-    return {
-        "done": len(done),
-        "checked": len(checked),
-        "by_word": len(done) - len(checked) - regressed,
-        "regressed": regressed,
-        "looked": sum(bool(each.looked_by) for each in checked),
-        "abandoned": abandoned,
-        "total": len(rows),
-        "percent": round(100 * (len(done) + abandoned) / len(rows)) if rows else alone,
-    }
+    total = len(subtasks)
+    return ProgressSnapshot.model_construct(
+        done=len(done),
+        checked=len(checked),
+        by_word=len(done) - len(checked) - regressed,
+        regressed=regressed,
+        looked=sum(bool(each.looked_by) for each in checked),
+        abandoned=abandoned,
+        total=total,
+        percent=round(100 * (len(done) + abandoned) / total) if total else alone,
+    )
 
 
-def progress_parts(so_far: Progress) -> list[str]:
-    """4 checked, 2 by word, 1 no longer true, 1 abandoned: what is zero is left out."""
-    checked = gettext("{n} checked")
-    if so_far["looked"]:
-        checked = gettext("{n} checked, {looked} of them by you")
-    parts = {
-        "checked": checked,
-        "by_word": gettext("{n} by word"),
-        "regressed": gettext("{n} no longer true"),
-        "abandoned": gettext("{n} abandoned"),
-    }
-    counts: dict[str, int] = {**so_far}  # type: ignore[dict-item]
-    looked = so_far["looked"]
-    return [
-        words.format(n=counts[name], looked=looked) for name, words in parts.items() if counts[name]
-    ]
+def done_words(
+    checked: int, by_word: int, regressed: int, abandoned: int = 0, looked: int = 0
+) -> str:
+    """4 checked, 2 by word, 1 no longer true: what is zero is left out."""
+    of_checked = gettext("{n} checked")
+    if looked:
+        of_checked = gettext("{n} checked, {looked} of them by you")
+    parts = (
+        (checked, of_checked),
+        (by_word, gettext("{n} by word")),
+        (regressed, gettext("{n} no longer true")),
+        (abandoned, gettext("{n} abandoned")),
+    )
+    return commas([words.format(n=n, looked=looked) for n, words in parts if n])
 
 
-def done_words(checked: int, by_word: int, regressed: int) -> str:
-    """4 checked, 2 by word, 1 no longer true"""
-    counts: Progress = {
-        "checked": checked,
-        "by_word": by_word,
-        "regressed": regressed,
-        **dict.fromkeys(("done", "looked", "abandoned", "total", "percent"), 0),  # type: ignore[typeddict-item]
-    }
-    return commas(progress_parts(counts))
-
-
-def progress_words(so_far: Progress) -> str:
-    """7 of 7 · 4 checked, 2 by word, 1 no longer true, 1 abandoned"""
-    parts = progress_parts(so_far)
-    settled = so_far["done"] + so_far["abandoned"]
-    if not parts:
-        return gettext("{settled} of {total}").format(settled=settled, total=so_far["total"])
-    sentence = gettext("{settled} of {total} · {parts}")
-    return sentence.format(settled=settled, total=so_far["total"], parts=commas(parts))
-
-
-def checked_words(so_far: Mapping[str, Any]) -> str:
+def checked_words(checked: int, total: int) -> str:
     """The system's own line about a plan: 4 of 7 checked"""
-    sentence = gettext("{checked} of {total} checked")
-    return sentence.format(checked=so_far["checked"], total=so_far["total"])
+    return gettext("{checked} of {total} checked").format(checked=checked, total=total)

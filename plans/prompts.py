@@ -209,11 +209,11 @@ def plan_context(
 def reference(plan: Plan, subtasks: Sequence[Subtask]) -> str:
     so_far = progress(plan, list(subtasks))
     head = f"Plan: {plan.title} (v{plan.version})\n"
-    if not so_far["total"]:
+    if not so_far.total:
         return f"{head}Its goal and content are not shown here: read them with get_plan."
-    settled = "{done} done and {abandoned} abandoned of {total} subtasks".format(**so_far)
     return (
-        f"{head}Progress: {settled}.\n"
+        f"{head}Progress: {so_far.done} done and {so_far.abandoned} abandoned of {so_far.total} "
+        "subtasks.\n"
         "Its goal, content and subtasks are not shown here: read them with get_plan."
     )
 

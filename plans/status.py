@@ -89,6 +89,20 @@ STATUSES = {
         Status("abandoned", gettext_lazy("Abandoned"), "abandoned", Group.ABANDONED),
     )
 }
+# What a subtask's mark, or a plan's, is called beside nothing that says it.
+MARKS = {
+    "todo": gettext_lazy("To do"),
+    "in_progress": gettext_lazy("In progress"),
+    "done": gettext_lazy("Done, checked"),
+    "by_word": gettext_lazy("Done, by the agent’s word"),
+    "check_failed": gettext_lazy("A check failed"),
+    "regressed": gettext_lazy("No longer true"),
+    "abandoned": gettext_lazy("Abandoned"),
+    "waiting": gettext_lazy("Waiting for you"),
+    "paused": gettext_lazy("Paused"),
+    "failed": gettext_lazy("Failed"),
+    "question": gettext_lazy("Asks you something"),
+}
 # Of a conversation whose plan is only asked for.
 BEING_WRITTEN = Status(
     "being_written", gettext_lazy("Writing a plan"), "in_progress", Group.RUNNING
@@ -187,26 +201,9 @@ def name_of_run(facts: Facts) -> str:
     return "stopped" if facts.is_tried else "ready"
 
 
-def status_of_document(plan: Mapping[str, Any]) -> Status:
-    """That of a plan's snapshot."""
-    done, rows = plan["progress"], plan["subtasks"]
-    return status_of(
-        Facts(
-            **{name: plan[name] for name in ("state", "reason", "run", "pause_reason")},
-            is_confirmed=plan["approved_version"] == plan["version"],
-            is_halted=plan["halted"],
-            is_hidden=plan["hidden"],
-            has_subtasks=bool(rows),
-            is_tried=any(row["attempts"] for row in rows),
-            has_failed=any(row["failed"] for row in rows),
-            has_checked=bool(done["checked"]),
-            has_by_word=bool(done["by_word"]),
-            has_regressed=bool(done["regressed"]),
-            is_held=bool(plan["retry_at"]),
-            asks_question=bool(plan["question"]),
-            asks_approval=bool(plan["approvals"]),
-        )
-    )
+def mark_of_done(verified: bool | None) -> str:
+    """Of a subtask: checked, no longer true, or done by the agent's word alone."""
+    return {True: "done", False: "regressed", None: "by_word"}[verified]
 
 
 # The facts of many plans, in two queries, and two more where something waits

@@ -17,8 +17,7 @@ from plans import actions
 from plans.actions.comments import give_back_comments
 from plans.actions.run import start_run
 from plans.models import Attempt, Plan, Run, State
-from plans.progress import progress
-from plans.queries import AGENT, SYSTEM, checklist, plan_of_turn, record_event
+from plans.queries import AGENT, SYSTEM, plan_of_turn, record_event
 from plans.text_plans import accept_text_plan
 
 # Nobody raises the budget of such a plan, or looks in the place of a check.
@@ -110,9 +109,3 @@ def report_to_parent(turn: Turn) -> None:
         own = Attempt.objects.filter(turn=turn).first()  # an error of another attempt is over
         why = turn.error or (own.error if own else "") or "it was stopped"
         deliver(conversation, f"The agent's plan did not come to its end: {why}", failed=True)
-
-
-def subplan_summary(plan: Plan) -> dict[str, object]:
-    """How far a nested plan is, in short."""
-    counts = progress(plan, list(checklist(plan)))
-    return {"id": plan.pk, "title": plan.title, "state": plan.state, "progress": counts}

@@ -62,12 +62,12 @@ def outcome(things: list[object]) -> tracing.Facts:
 
     A tool's arguments may hold anything: they are told only where content is asked for.
     """
-    from plans.snapshot import snapshot
+    from plans.snapshot import plan_snapshot
 
     plan = Plan.objects.filter(pk=next(filter(None, map(plan_id, things)), 0)).first()
     if plan is None:
         return {}
-    document = snapshot(plan)
+    document = plan_snapshot(plan).document()
     if not tracing.captures_content():
         del document["approvals"], document["activity"]
     return {

@@ -254,7 +254,6 @@ from console.api.errors import MOST_BYTES as ERRORS_MOST_BYTES
 from console.api.events import tail
 from console.api.live_texts import LiveTexts, Text
 from console.api.plan_bodies import NewSubtask, SubtaskPatch, SubtaskWanted
-from console.api.plan_shapes import PlanShape, SubtaskShape
 from console.api.shapes import Body
 from console.api.urls import api
 from console.api.versions import RowShape
@@ -332,7 +331,6 @@ from console.sidebar import grouped
 from console.snippets import BEFORE, snippet
 from console.snippets import marked as snippets_marked
 from console.status_labels import (
-    NAMES,
     UNANSWERED,
     WRITING,
     describe_plan,
@@ -390,9 +388,8 @@ from plans.queries import (
 )
 from plans.reviews import Material, question_text
 from plans.search import NEEDS_ME, Query, in_groups, search_plans
-from plans.snapshot import Document, conversation_snapshot, snapshot
-from plans.snapshot import row_of as plan_row_of
-from plans.status import STATUSES, status_of_document, statuses_of
+from plans.snapshot import PlanSnapshot, SubtaskSnapshot, conversation_snapshot, plan_snapshot
+from plans.status import MARKS, STATUSES, statuses_of
 from plans.subplans import settle_planning, start_for_parent
 from plans.text_plans import plan_in_text
 from plans.tools import text_and_standing, waits_for

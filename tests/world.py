@@ -23,15 +23,14 @@ from tests.fake_model import ScriptedTransport, call
 from tests.inner import (
     FILE_TOOLS,
     ChatResult,
-    Document,
     Expected,
     Worker,
     active_plan,
     create_conversation,
     handle_message,
+    plan_snapshot,
     read_agent,
     set_owner,
-    snapshot,
 )
 from tests.waiting import Skipping
 
@@ -206,8 +205,9 @@ def plan_of(c: Conversation) -> Plan:
     return plan
 
 
-def shown(c: Conversation) -> Document:
-    return snapshot(plan_of(c))
+def shown(c: Conversation) -> dict[str, Any]:
+    """The plan as the API gives it."""
+    return plan_snapshot(plan_of(c)).document()
 
 
 def subtask_names(c: Conversation) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Case, DurationField, Expression, F, Q, Value, When
@@ -44,7 +45,7 @@ class Times:
             self.worked + other.worked, self.waited + other.waited, self.paused + other.paused
         )
 
-    def document(self) -> dict[str, object]:
+    def document(self) -> dict[str, Any]:
         return {name: round(seconds, 3) for name, seconds in vars(self).items()}
 
     @property

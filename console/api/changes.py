@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal, TypeVar
 
 from django.http import HttpRequest
-from ninja import Query, Router
+from ninja import Query, Router, Schema
 from pydantic import Field, StrictBool
 
 from agents.changes.recording import MOST_DIFF
@@ -14,7 +14,6 @@ from agents.changes.undo import Wanted
 from agents.errors import NotFound
 from agents.models import Turn, Undo
 from console.api.auth import person, plan_of, subtask_of
-from console.api.plan_shapes import ExactShape
 from console.api.shapes import Body, answers
 from plans import actions
 from plans.changes.recorded import Document
@@ -31,7 +30,7 @@ Path = Annotated[
 ]
 
 
-class ChangeShape(ExactShape):
+class ChangeShape(Schema, extra="forbid"):
     """`origin` is the turn's `own`, `outside` for what others did meanwhile, or `unsure`. Lines are
     null where it is no text; `was` is the earlier path of a file that was renamed. `why` says what
     kept a file that was `not_recorded` from being so."""
@@ -51,13 +50,13 @@ class ChangeShape(ExactShape):
     changed_at: datetime | None
 
 
-class LeftShape(ExactShape):
+class LeftShape(Schema, extra="forbid"):
     path: str
     reason: str
     size: int
 
 
-class ChangesShape(ExactShape):
+class ChangesShape(Schema, extra="forbid"):
     """`files`, `added` and `removed` are the turns' own; with `up_to` it may be less, since a file
     that several turns changed counts for each where not all is kept. `kept` says whether each can
     still be read line by line; `stopped` why nothing is known (files: more than 50,000, bytes: more
@@ -77,13 +76,13 @@ class ChangesShape(ExactShape):
     leaves_out: bool
 
 
-class UnifiedDiffShape(ExactShape):
+class UnifiedDiffShape(Schema, extra="forbid"):
     """A unified diff of the turns' own changes, or of one file whoever changed it."""
 
     diff: str
 
 
-class UndoRow(ExactShape):
+class UndoRow(Schema, extra="forbid"):
     """`fate` is what becomes of the file: it goes_back, is removed since it was new, or comes_back.
     What was changed_since, or is unsure (more than one wrote there), stays unless it is named in
     `force`; of what is not_kept nothing can be restored, `why` says for what reason: it was
@@ -100,7 +99,7 @@ class UndoRow(ExactShape):
     changed_at: datetime | None
 
 
-class UndoPreview(ExactShape):
+class UndoPreview(Schema, extra="forbid"):
     """`seen` is another one as soon as a file is."""
 
     seen: str
@@ -124,7 +123,7 @@ class UndoWanted(Body):
 WhyKept = Literal["changed", "unsure", "full", "forbidden", "not_kept", "blocked", "failed"]
 
 
-class UndoShape(ExactShape):
+class UndoShape(Schema, extra="forbid"):
     """`files` were restored; `kept` stayed, each with `why_kept`. POST /undos/{id}/undo takes it
     back."""
 

@@ -15,7 +15,6 @@ from agents.models import Conversation, ToolCall, Turn
 from agents.tools.images import SIZES
 from console import chat_commands
 from console.api.auth import call_of, conversation_of, person
-from console.api.plan_shapes import PlanShape
 from console.api.shapes import (
     AcceptedMessage,
     Body,
@@ -38,7 +37,7 @@ from console.call_progress import progress_tag
 from console.exports import exported
 from plans import actions as plan_actions
 from plans.expected_version import Expected, VersionConflict
-from plans.snapshot import conversation_snapshot
+from plans.snapshot import PlanSnapshot, conversation_snapshot
 
 router = Router(tags=["conversations"])
 tool_calls = Router(tags=["conversations"])
@@ -168,7 +167,7 @@ def stop(request: HttpRequest, id: int) -> Status[Turn | None]:
     return Status(202, turn)
 
 
-@router.get("/{id}/plan", response=answers(PlanShape | None, 404) | {304: None})
+@router.get("/{id}/plan", response=answers(PlanSnapshot | None, 404) | {304: None})
 def get_plan(request: HttpRequest, id: int) -> HttpResponse:
     """The active plan or null. Its ETag is the conversation's seq, and how far a running call is:
     nothing else is read for a 304."""
@@ -178,7 +177,8 @@ def get_plan(request: HttpRequest, id: int) -> HttpResponse:
     if tag in request.headers.get("If-None-Match", ""):
         response: HttpResponse = HttpResponseNotModified()
     else:
-        response = JsonResponse(conversation_snapshot(conversation), safe=False)
+        now = conversation_snapshot(conversation)
+        response = JsonResponse(now.document() if now else None, safe=False)
     response.headers["ETag"] = tag
     response.headers["Cache-Control"] = "private, no-cache"
     return response

@@ -9,11 +9,11 @@ from ninja import Router
 from pydantic import Field
 
 from console.api.fields import Flag, Whole
-from console.api.plan_shapes import PlanShape
 from console.api.plans import Version, opened, plan_response
 from console.api.shapes import Body, answers
 from plans import actions
 from plans.check_text import Check
+from plans.snapshot import PlanSnapshot
 
 router = Router(tags=["plans"])
 
@@ -43,7 +43,7 @@ class Looked(Body):
     check: Annotated[str, Field(max_length=12)] = ""
 
 
-@router.post("/{id}/check", response=answers(PlanShape, 404, 409, status=202))
+@router.post("/{id}/check", response=answers(PlanSnapshot, 404, 409, status=202))
 def check_all(request: HttpRequest, id: int, body: ChecksWanted | None = None) -> HttpResponse:
     """Run the checks of all that is done again; `checking` of the plan says how far that is."""
     plan, by, _ = opened(request, id)
@@ -51,7 +51,7 @@ def check_all(request: HttpRequest, id: int, body: ChecksWanted | None = None) -
     return plan_response(plan, status=202)
 
 
-@router.post("/{id}/subtasks/{key}/check", response=answers(PlanShape, 404, 409, status=202))
+@router.post("/{id}/subtasks/{key}/check", response=answers(PlanSnapshot, 404, 409, status=202))
 def check_one(
     request: HttpRequest, id: int, key: str, body: OneCheck | None = None
 ) -> HttpResponse:
@@ -61,7 +61,7 @@ def check_one(
     return plan_response(plan, status=202)
 
 
-@router.post("/{id}/subtasks/{key}/look", response=answers(PlanShape, 404, 409))
+@router.post("/{id}/subtasks/{key}/look", response=answers(PlanSnapshot, 404, 409))
 def look(request: HttpRequest, id: int, key: str, body: Looked | None = None) -> HttpResponse:
     """You have looked at it yourself: it counts as checked, with your name."""
     plan, by, _ = opened(request, id, key=key)
@@ -69,7 +69,9 @@ def look(request: HttpRequest, id: int, key: str, body: Looked | None = None) ->
     return plan_response(actions.look_at(plan, key, by, body.version, body.check))
 
 
-@router.post("/{id}/subtasks/{key}/checks", response=answers(PlanShape, 404, 409, 412, status=201))
+@router.post(
+    "/{id}/subtasks/{key}/checks", response=answers(PlanSnapshot, 404, 409, 412, status=201)
+)
 def add_check(
     request: HttpRequest, id: int, key: str, body: CheckWanted, if_match: Version = None
 ) -> HttpResponse:
@@ -79,7 +81,7 @@ def add_check(
     return plan_response(actions.save_check(plan, key, check, by, version), status=201)
 
 
-@router.put("/{id}/subtasks/{key}/checks/{check}", response=answers(PlanShape, 404, 409, 412))
+@router.put("/{id}/subtasks/{key}/checks/{check}", response=answers(PlanSnapshot, 404, 409, 412))
 def change_check(
     request: HttpRequest, id: int, key: str, check: str, body: CheckWanted, if_match: Version = None
 ) -> HttpResponse:
@@ -89,7 +91,7 @@ def change_check(
     return plan_response(actions.save_check(plan, key, wanted, by, version))
 
 
-@router.delete("/{id}/subtasks/{key}/checks/{check}", response=answers(PlanShape, 404, 409, 412))
+@router.delete("/{id}/subtasks/{key}/checks/{check}", response=answers(PlanSnapshot, 404, 409, 412))
 def remove_check(
     request: HttpRequest, id: int, key: str, check: str, if_match: Version = None
 ) -> HttpResponse:

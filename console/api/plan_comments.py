@@ -10,13 +10,13 @@ from ninja.responses import Status
 from pydantic import Field
 
 from agents.models import Turn
-from console.api.plan_shapes import PlanShape
 from console.api.plans import Version, opened, plan_response
 from console.api.shapes import Body, TurnShape, answers
 from console.throttling import count_message
 from plans import actions
 from plans.comments import MOST_CHARACTERS
 from plans.schemas import VISIBLE, Text
+from plans.snapshot import PlanSnapshot
 
 router = Router(tags=["plans"])
 
@@ -31,14 +31,14 @@ class CommentsSent(Body):
     text: Text = ""
 
 
-@router.put("/{id}/subtasks/{key}/comment", response=answers(PlanShape, 404, 409))
+@router.put("/{id}/subtasks/{key}/comment", response=answers(PlanSnapshot, 404, 409))
 def keep_comment(request: HttpRequest, id: int, key: str, body: Comment) -> HttpResponse:
     """Keep it until it is sent; it takes the place of the one that is there."""
     plan, by, _ = opened(request, id, key=key)
     return plan_response(actions.keep_comment(plan, key, body.text, by))
 
 
-@router.delete("/{id}/subtasks/{key}/comment", response=answers(PlanShape, 404, 409))
+@router.delete("/{id}/subtasks/{key}/comment", response=answers(PlanSnapshot, 404, 409))
 def remove_comment(request: HttpRequest, id: int, key: str) -> HttpResponse:
     plan, by, _ = opened(request, id, key=key)
     return plan_response(actions.remove_comment(plan, key, by))

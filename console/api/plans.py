@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from ninja import Header, Query, Router
+from ninja import Header, Query, Router, Schema
 from ninja.responses import Status
 
 from agents.actions import create_conversation, name_untitled, start_turn
@@ -31,7 +31,6 @@ from console.api.plan_bodies import (
     RunMode,
     SubtaskPatch,
 )
-from console.api.plan_shapes import AskedShape, PlanShape
 from console.api.shapes import Page, PageNumber, TurnShape, answers, page_of
 from console.throttling import count_message
 from plans import actions, documents, search
@@ -39,13 +38,20 @@ from plans.actions.create import bind
 from plans.expected_version import demand_active
 from plans.models import Plan
 from plans.schemas import PlanDraft
-from plans.snapshot import snapshot
+from plans.snapshot import PlanSnapshot, plan_snapshot
 
 router = Router(tags=["plans"])
 Version = Annotated[str | None, Header(alias="If-Match", description='The version read: "3"')]
 
 
-@router.get("", response=answers(Page[PlanShape]))
+class AskedShape(Schema):
+    """A plan is being asked for: it appears as the conversation's plan."""
+
+    conversation: int
+    turn: int | None
+
+
+@router.get("", response=answers(Page[PlanSnapshot]))
 def list_plans(
     request: HttpRequest, wanted: Annotated[PlansWanted, Query()], page: PageNumber = 1
 ) -> HttpResponse:
@@ -54,10 +60,11 @@ def list_plans(
     rows = search.in_groups(rows, wanted.standings)
     rows = rows.filter(state=wanted.state) if wanted.state else rows
     plans, count = page_of(search.ordered(rows, wanted.sort).select_related("conversation"), page)
-    return JsonResponse({"items": [snapshot(plan) for plan in plans], "count": count})
+    items = [plan_snapshot(plan).document() for plan in plans]
+    return JsonResponse({"items": items, "count": count})
 
 
-@router.post("", response=answers(PlanShape, 404, 409, status=201) | {202: AskedShape})
+@router.post("", response=answers(PlanSnapshot, 404, 409, status=201) | {202: AskedShape})
 def create_plan(
     request: HttpRequest, body: NewPlan
 ) -> HttpResponse | Status[dict[str, int | None]]:
@@ -86,13 +93,13 @@ def create_plan(
         return plan_response(plan, status=201)
 
 
-@router.get("/{id}", response=answers(PlanShape, 404))
+@router.get("/{id}", response=answers(PlanSnapshot, 404))
 def get_plan(request: HttpRequest, id: int) -> HttpResponse:
     """Its ETag is the version that If-Match wants."""
     return plan_response(plan_of(request, id))
 
 
-@router.patch("/{id}", response=answers(PlanShape, 404, 409, 412, 428))
+@router.patch("/{id}", response=answers(PlanSnapshot, 404, 409, 412, 428))
 def edit_plan(
     request: HttpRequest, id: int, body: PlanPatch, if_match: Version = None
 ) -> HttpResponse:
@@ -107,21 +114,21 @@ def delete_plan(request: HttpRequest, id: int) -> Status[None]:
     return Status(204, None)
 
 
-@router.post("/{id}/activate", response=answers(PlanShape, 404, 409))
+@router.post("/{id}/activate", response=answers(PlanSnapshot, 404, 409))
 def activate(request: HttpRequest, id: int) -> HttpResponse:
     """Put it into its conversation's drawer; not while another one runs there."""
     plan, by, _ = opened(request, id)
     return plan_response(actions.activate_plan(plan, by))
 
 
-@router.post("/{id}/use-again", response=answers(PlanShape, 404, 409, status=201))
+@router.post("/{id}/use-again", response=answers(PlanSnapshot, 404, 409, status=201))
 def use_again(request: HttpRequest, id: int) -> HttpResponse:
     """A new plan with the same text, which waits for a yes of its own."""
     again = actions.use_again(plan_of(request, id), person(request).username)
     return plan_response(again, status=201)
 
 
-@router.post("/{id}/approve", response=answers(PlanShape, 404, 409))
+@router.post("/{id}/approve", response=answers(PlanSnapshot, 404, 409))
 def approve(request: HttpRequest, id: int, body: Approval) -> HttpResponse:
     """A yes to exactly this version; 409 with the current one when it is another, and where kept
     comments wait that `without_comments` does not leave behind."""
@@ -144,14 +151,14 @@ def revise(request: HttpRequest, id: int, body: Feedback) -> Status[Turn]:
     return Status(202, turn)
 
 
-@router.post("/{id}/cancel", response=answers(PlanShape, 404, 409))
+@router.post("/{id}/cancel", response=answers(PlanSnapshot, 404, 409))
 def cancel(request: HttpRequest, id: int, body: Reason | None = None) -> HttpResponse:
     plan, by, _ = opened(request, id)
     reason = body.reason.strip() if body else ""
     return plan_response(actions.cancel_plan(plan, by, comment=reason))
 
 
-@router.post("/{id}/run", response=answers(PlanShape, 404, 409, 412))
+@router.post("/{id}/run", response=answers(PlanSnapshot, 404, 409, 412))
 def run(
     request: HttpRequest, id: int, body: RunMode | None = None, if_match: Version = None
 ) -> HttpResponse:
@@ -162,20 +169,20 @@ def run(
     return plan_response(actions.run_plan(plan, by, body.mode, options, version))
 
 
-@router.post("/{id}/pause", response=answers(PlanShape, 404, 409))
+@router.post("/{id}/pause", response=answers(PlanSnapshot, 404, 409))
 def pause(request: HttpRequest, id: int) -> HttpResponse:
     """After the tool call that is running now."""
     plan, by, _ = opened(request, id)
     return plan_response(actions.pause_plan(plan, by))
 
 
-@router.post("/{id}/resume", response=answers(PlanShape, 404, 409, 412))
+@router.post("/{id}/resume", response=answers(PlanSnapshot, 404, 409, 412))
 def resume(request: HttpRequest, id: int, if_match: Version = None) -> HttpResponse:
     plan, by, version = opened(request, id, if_match)
     return plan_response(actions.resume_plan(plan, by, version))
 
 
-@router.post("/{id}/stop", response=answers(PlanShape, 404, 409))
+@router.post("/{id}/stop", response=answers(PlanSnapshot, 404, 409))
 def stop(request: HttpRequest, id: int) -> HttpResponse:
     """At once, in the middle of a call; the subtask is to do again."""
     plan, by, _ = opened(request, id)
@@ -198,7 +205,7 @@ def replan(
 
 @router.post(
     "/{id}/budget",
-    response=answers(PlanShape, 404, 409, 412),
+    response=answers(PlanSnapshot, 404, 409, 412),
     operation_id="console_api_steering_raise_budget",
 )
 def raise_budget(
@@ -212,9 +219,9 @@ def raise_budget(
 
 def plan_response(plan: Plan, status: int = 200) -> HttpResponse:
     """The plan as it is after what was done to it."""
-    now = snapshot(plan)
-    response = JsonResponse(now, status=status)
-    response.headers["ETag"] = f'"{now["version"]}"'
+    now = plan_snapshot(plan)
+    response = JsonResponse(now.document(), status=status)
+    response.headers["ETag"] = f'"{now.version}"'
     return response
 
 
@@ -259,7 +266,7 @@ def version_seen(plan: Plan, if_match: str | None, *, needed: bool = False) -> i
     return version
 
 
-@router.post("/{id}/subtasks", response=answers(PlanShape, 404, 409, 412, status=201))
+@router.post("/{id}/subtasks", response=answers(PlanSnapshot, 404, 409, 412, status=201))
 def add_subtask(
     request: HttpRequest, id: int, body: NewSubtask, if_match: Version = None
 ) -> HttpResponse:
@@ -267,7 +274,7 @@ def add_subtask(
     return plan_response(actions.add_subtask(plan, body, by, version, body.after), status=201)
 
 
-@router.patch("/{id}/subtasks/{key}", response=answers(PlanShape, 404, 409, 412))
+@router.patch("/{id}/subtasks/{key}", response=answers(PlanSnapshot, 404, 409, 412))
 def change_subtask(
     request: HttpRequest, id: int, key: str, body: SubtaskPatch, if_match: Version = None
 ) -> HttpResponse:
@@ -281,7 +288,7 @@ def change_subtask(
     return plan_response(plan)
 
 
-@router.delete("/{id}/subtasks/{key}", response=answers(PlanShape, 404, 409, 412))
+@router.delete("/{id}/subtasks/{key}", response=answers(PlanSnapshot, 404, 409, 412))
 def remove_subtask(
     request: HttpRequest, id: int, key: str, if_match: Version = None
 ) -> HttpResponse:
@@ -289,7 +296,7 @@ def remove_subtask(
     return plan_response(actions.remove_subtask(plan, key, by, version))
 
 
-@router.post("/{id}/subtasks/{key}/retry", response=answers(PlanShape, 404, 409, 412))
+@router.post("/{id}/subtasks/{key}/retry", response=answers(PlanSnapshot, 404, 409, 412))
 def retry_subtask(
     request: HttpRequest,
     id: int,
@@ -304,7 +311,7 @@ def retry_subtask(
     return plan_response(retry(plan, key, by, version))
 
 
-@router.post("/{id}/subtasks/{key}/skip", response=answers(PlanShape, 404, 409, 412))
+@router.post("/{id}/subtasks/{key}/skip", response=answers(PlanSnapshot, 404, 409, 412))
 def skip_subtask(
     request: HttpRequest,
     id: int,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from functools import cached_property
 from typing import Any
 
@@ -36,7 +38,12 @@ class Api(NinjaAPI):
 
     @cached_property
     def document(self) -> OpenAPISchema:
-        return super().get_openapi_schema()
+        document = super().get_openapi_schema()
+        # Clients know the parts of a snapshot as shapes.
+        document.update(
+            json.loads(re.sub(r"([a-z])Snapshot(?![a-z])", r"\1Shape", json.dumps(document)))
+        )
+        return document
 
     def get_openapi_schema(self, **place: Any) -> OpenAPISchema:
         """One for all, as the API lies at one place."""

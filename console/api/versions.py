@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router, Schema
 from pydantic import Field, JsonValue
 
+from agents.engine.usage import times_of
 from agents.errors import NotFound
 from agents.events import MOST_READ, document_of
-from agents.models import Event
+from agents.models import Event, TurnState
 from agents.text.diff import Op, TextRun
 from console.api.auth import plan_of
 from console.api.fields import AsWritten
-from console.api.plan_shapes import AttemptShape, PlanShape, VersionShape, VersionTextShape
 from console.api.plans import Version, opened, plan_response
 from console.api.shapes import Body, EventShape, Page, answers
 from console.call_images import plan_markdown
@@ -23,10 +24,52 @@ from plans.changes.undone import undos_about
 from plans.comments import answered_between
 from plans.diff import Change, PlanDiff, SubtaskDiff, diff
 from plans.models import Attempt, Plan, PlanVersion
+from plans.snapshot import Json, PlanSnapshot, SecondsSnapshot
 
 router = Router(tags=["plans"])
 Document = dict[str, object]
 Number = Annotated[int, Field(ge=1, lt=2**31)]
+
+
+class VersionShape(Schema):
+    version: int
+    author: str
+    author_kind: str
+    explanation: str
+    created_at: datetime
+
+
+class VersionTextShape(VersionShape):
+    """`snapshot` is the text: {title, content, expected_outcome, subtasks}."""
+
+    snapshot: Json
+
+
+class AttemptShape(Schema):
+    subtask: str = Field(alias="subtask.key")
+    number: int
+    version: int
+    turn: int = Field(alias="turn_id")
+    state: str
+    failure_class: str
+    error: str
+    started_at: datetime | None = Field(alias="turn.started_at")
+    finished_at: datetime | None = Field(alias="turn.finished_at")
+    seconds: SecondsSnapshot
+    tokens: int = Field(alias="turn.tokens")
+    tokens_cached: int = Field(alias="turn.tokens_cached")
+    usage_estimated: bool = Field(alias="turn.usage_estimated")
+    cost: float | None = Field(alias="turn.cost")
+
+    @staticmethod
+    def resolve_state(row: Attempt) -> str:
+        """That of its turn, but a turn that went well may have said that the subtask failed."""
+        failed = row.turn.state == TurnState.DONE and bool(row.failure_class)
+        return str(TurnState.FAILED if failed else row.turn.state)
+
+    @staticmethod
+    def resolve_seconds(row: Attempt) -> dict[str, object]:
+        return times_of(row.turn).document()
 
 
 class RunShape(Schema):
@@ -159,7 +202,7 @@ def answered(plan: Plan, old: PlanVersion, new: PlanVersion, changed: PlanDiff) 
     ]
 
 
-@router.post("/{id}/go-back", response=answers(PlanShape, 404, 409, 412))
+@router.post("/{id}/go-back", response=answers(PlanSnapshot, 404, 409, 412))
 def go_back(
     request: HttpRequest, id: int, body: GoingBack, if_match: Version = None
 ) -> HttpResponse:

@@ -11,11 +11,11 @@ from console.changes.lines import change_signs
 from console.components import component
 from console.language import grouped
 from console.templatetags.languages import plural
+from plans.changes.undone import ChangedSnapshot
 
 register = template.Library()
 register.filter(grouped)
 register.simple_tag(address, name="changes_url")
-Summary = dict[str, object]
 
 
 @register.simple_tag
@@ -25,33 +25,26 @@ def change_counts(added: int | None, removed: int | None) -> SafeString:
 
 
 @register.filter
-def changed_words(summary: Summary | None) -> str:
+def changed_words(summary: ChangedSnapshot | None) -> str:
     """Up to 3 files, +41 −7, partly undone; nothing where no file was changed."""
-    if not summary or not summary["files"]:
+    if not summary or not summary.files:
         return ""
-    if summary.get("undone_at"):
+    if summary.undone_at:
         return gettext("No changes left, undone by you")
-    files, added, removed = (int(str(summary[name])) for name in ("files", "added", "removed"))
-    words = plural(files, "file")
-    signs = change_signs(added, removed)
+    words = plural(summary.files, "file")
+    signs = change_signs(summary.added, summary.removed)
     all_of_it = gettext("{files}, {lines}").format(files=words, lines=signs) if signs else words
-    if summary.get("up_to"):
+    if summary.up_to:
         all_of_it = gettext("up to {changed}").format(changed=all_of_it)
-    if summary.get("partly_undone"):
+    if summary.partly_undone:
         return gettext("{changed}, partly undone by you").format(changed=all_of_it)
     return all_of_it
 
 
-def link_words(summary: Summary | None) -> str:
+def link_words(summary: ChangedSnapshot | None) -> str:
     """How much was changed, or that nobody knows: the page it leads to says why."""
-    unknown = bool(summary and summary["stopped"])
+    unknown = bool(summary and summary.stopped)
     return changed_words(summary) or (gettext("Changes are not recorded") if unknown else "")
-
-
-@register.filter
-def has_changes(summary: Summary | None) -> bool:
-    """Whether files were changed, and not taken back since."""
-    return bool(summary and summary["files"] and not summary["undone_at"])
 
 
 @register.simple_tag
@@ -77,14 +70,14 @@ def subtask_change_link(words: str, conversation: int, plan: int, key: str, numb
 
 
 @register.inclusion_tag("changes/_link.html")
-def plan_change_link(summary: Summary | None, conversation: int, plan: int) -> Link:
+def plan_change_link(summary: ChangedSnapshot | None, conversation: int, plan: int) -> Link:
     words = link_words(summary)
     name = gettext("Changes of the plan: {changed}").format(changed=words)
     return link(words, name, conversation, plan=plan)
 
 
 @register.inclusion_tag("changes/_link.html")
-def turn_change_link(summary: Summary | None, conversation: int, turn: int) -> Link:
+def turn_change_link(summary: ChangedSnapshot | None, conversation: int, turn: int) -> Link:
     words = link_words(summary)
     name = gettext("Changes of this reply: {changed}").format(changed=words)
     return link(words, name, conversation, turn=turn)

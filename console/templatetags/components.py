@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from console.components import component
 from console.language import cached
-from console.status_labels import NAMES
+from plans.status import MARKS
 
 register = template.Library()
 
@@ -28,7 +28,7 @@ def mark(shape: str, size: str = "", name: str = "", works: bool = False) -> Saf
     """A state mark, which has a name for readers who do not see it, and moves only if something
     `works` on what is in progress."""
     moves = works and shape == "in_progress"
-    return component("mark", shape=shape, size=size, name=name or str(NAMES[shape]), moves=moves)
+    return component("mark", shape=shape, size=size, name=name or str(MARKS[shape]), moves=moves)
 
 
 @register.simple_tag

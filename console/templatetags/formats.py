@@ -3,9 +3,8 @@ that hides nothing and does nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 
 from django import template
 from django.utils import dateformat
@@ -22,6 +21,8 @@ from console.components import component
 from console.language import format_size, shown_name
 from console.snippets import Piece
 from console.status_labels import name_of_model
+from plans.attempts import Cost
+from plans.snapshot import PlanSnapshot, SubtaskSnapshot
 
 # How moments are written before the script has seen them, as in Django's `date`: with the day, to
 # the second; the time alone otherwise.
@@ -105,21 +106,20 @@ def thousands(count: int | None) -> str:
 
 
 @register.filter
-def tokens_used(row: Turn | Mapping[str, object]) -> str:
+def tokens_used(row: Turn | Cost | PlanSnapshot | SubtaskSnapshot) -> str:
     """about 6.1k tokens, 5.0k of them from the cache; empty where none were used."""
-    read = row.get if isinstance(row, Mapping) else partial(getattr, row)
-    used, cached = int(str(read("tokens"))), int(str(read("tokens_cached")))
+    used = row.tokens
     if not used:
         return ""
-    if read("usage_estimated"):
+    if row.usage_estimated:
         words = ngettext("about {n} token", "about {n} tokens", used)
     else:
         words = ngettext("{n} token", "{n} tokens", used)
     words = words.format(n=thousands(used))
-    if not cached:
+    if not row.tokens_cached:
         return words
     of_cache = gettext("{tokens}, {cached} of them from the cache")
-    return of_cache.format(tokens=words, cached=thousands(cached))
+    return of_cache.format(tokens=words, cached=thousands(row.tokens_cached))
 
 
 register.filter(shown_name)

@@ -165,5 +165,5 @@ def decided(calls: list[ToolCall]) -> list[ToolCall]:
 def is_told_elsewhere(group: TurnGroup, now: ConversationState) -> bool:
     """Whether another live region says why it ended: the alarm of a failure, the status of what is
     no longer true, the first of attempts that failed alike."""
-    fails = now.plan is not None and now.plan["attention"] == "failed"
+    fails = now.plan is not None and now.plan.attention == "failed"
     return bool(group.before) or group.shape == "regressed" or (fails and not group.is_inside)

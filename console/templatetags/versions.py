@@ -9,20 +9,21 @@ from django import template
 from agents.actors import actor_of
 from agents.sentences import commas
 from console.plan_versions import VersionNews, news_of
-from console.status_labels import Snapshot, name_for
+from console.status_labels import name_for
 from console.templatetags.languages import plural
 from plans.diff import less_words
 from plans.models import Plan, PlanVersion
+from plans.snapshot import PlanSnapshot
 
 register = template.Library()
 
 
 @register.simple_tag
-def news(plan: Snapshot) -> VersionNews | None:
+def news(plan: PlanSnapshot) -> VersionNews | None:
     """How much changed since you approved, or since the version before; None for the first."""
-    if plan["version"] == 1:
+    if plan.version == 1:
         return None
-    return compared(plan["id"], plan["created_at"], plan["version"], plan["approved_version"])
+    return compared(plan.id, plan.created_at, plan.version, plan.approved_version)
 
 
 @lru_cache(maxsize=256)  # two versions never change again, and every drawing compares them

@@ -44,7 +44,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     scope = scope_of(request, now.conversation)
     files = listed_files(scope, number(request.GET.get("page")) or 1)
     origin = origin_of(request, scope)
-    is_shown = scope.plan is not None and now.plan is not None and now.plan["id"] == scope.plan.pk
+    is_shown = scope.plan is not None and now.plan is not None and now.plan.id == scope.plan.pk
     context = {
         "now": now,
         "conversation": now.conversation,
@@ -58,7 +58,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "back": back_to(origin or scope),
         "opens_undo": "undo" in request.GET,
         "may_undo": may_undo(scope),
-        "whole": whole_address(scope, now.plan["id"] if now.plan else None),
+        "whole": whole_address(scope, now.plan.id if now.plan else None),
         "origin": origin,
     }
     return render(request, "changes/page.html", context)

@@ -37,13 +37,11 @@ from console.plan_versions import versions
 from console.sidebar import sidebar_context
 from console.status_labels import label_of_status
 from plans import search
-from plans.attempts import attempts_of, times_of_plan
 from plans.models import Attempt, Plan
 from plans.queries import plans_below
 from plans.search import NEEDS_ME, NEWEST, OPEN, ORDERS, Query
-from plans.snapshot import snapshot
+from plans.snapshot import plan_snapshot
 from plans.status import Group
-from plans.subplans import subplan_summary
 
 PER_PAGE = 50
 
@@ -78,13 +76,13 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
     is_shortened = draw(works)
     turns = {a.turn_id: work.subtask.pk for work in works for a in work.attempts}
     below = plans_below(turns)
-    rows = {plan.pk: subplan_summary(plan) for plan in Plan.objects.filter(pk__in=below.values())}
+    rows = {plan.pk: plan_snapshot(plan) for plan in Plan.objects.filter(pk__in=below.values())}
     viewer = person(request).username
     context = {
         "seen": seq,
         "chosen": chosen,
-        "plan": snapshot(chosen),
-        "parts": span.parts(times_of_plan(chosen, attempts_of(chosen))),
+        "plan": (now := plan_snapshot(chosen)),
+        "parts": span.parts(now.seconds.times),
         "works": works,
         "attempts": [(work, attempts_in(work)) for work in works if work.attempts],
         # By subtask: how far the plan of the agent that works for it is.

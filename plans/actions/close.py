@@ -79,7 +79,7 @@ def finish_plan(plan: Plan, outcome: str, by: Actor, is_in_chat: bool = False) -
     if rows and plan.state == State.DONE:  # the system's own word of now, beside the model's
         places = {"by_word_at": places_of(rows, None), "regressed_at": places_of(rows, False)}
         at = {"at": last_checked(plan, rows)}
-        meta["checked"] = {**progress(plan, rows), **places, **at}
+        meta["checked"] = {**progress(plan, rows).model_dump(), **places, **at}
     message = add_message(plan.conversation, Message.Kind.NOTICE, outcome, meta=meta, stays=True)
     # So that it is drawn anew with the plan, and is history once a retry lets the plan go on.
     plan.run_options = {**plan.run_options, "ended": message.pk}

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext
@@ -148,7 +149,7 @@ def recordings_of(plan: int) -> QuerySet[Recording]:
     return Recording.objects.filter(turn__attempt__subtask__plan=plan).order_by("turn")
 
 
-def sums_document(sums: Sums) -> Document:
+def sums_document(sums: Sums) -> dict[str, Any]:
     return {name: getattr(sums, name) for name in NAMES}
 
 

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from django.db.models import QuerySet
+from pydantic import BaseModel
 
 from agents.changes.authorship import Origin
 from agents.changes.compare import Change, Version
@@ -22,9 +23,9 @@ from agents.changes.store import Store, StoreBroken
 from agents.changes.undo_steps import Step, as_changes, read_steps, sides_of
 from agents.models import Recording, Undo
 from agents.statements import prepared
-from agents.timestamps import timestamp
+from agents.timestamps import Moment, timestamp
 from plans.changes.held import composed_changes
-from plans.changes.recorded import Changes, Document, changes_of, recordings_of, sums_document
+from plans.changes.recorded import Changes, changes_of, recordings_of, sums_document
 from plans.models import Plan
 
 HELD = 64  # undos whose files are held in memory
@@ -66,14 +67,42 @@ def subject_of_plan(plan: int, key: str = "") -> str:
     return f"subtask:{plan}/{key}" if key else f"plan:{plan}"
 
 
-def summary(recordings: list[Recording], undone: TakenBack = NOTHING) -> Document | None:
+class ChangedSnapshot(BaseModel, extra="forbid"):
+    """Files and lines that the attempts changed themselves; `outside` and `unsure` count files that
+    others changed meanwhile, and those of which it cannot be told. With `up_to` it may be less: not
+    all is kept, and a file that several attempts changed counts for each. `stopped` says why
+    nothing is known, `undone_at` when an undo left none of them, `partly_undone` whether it took
+    some back."""
+
+    files: int
+    added: int
+    removed: int
+    outside: int
+    unsure: int
+    up_to: bool
+    stopped: str
+    undone_at: Moment | None
+    partly_undone: bool
+
+    @property
+    def is_left(self) -> bool:
+        """Whether files were changed, and not taken back since."""
+        return bool(self.files and not self.undone_at)
+
+
+def summary(recordings: list[Recording], undone: TakenBack = NOTHING) -> ChangedSnapshot | None:
     """For the snapshot, with what undos have taken back of it: None where no turn of it has
     recorded anything."""
     if not recordings:
         return None
-    changes, at = changes_of(recordings), undone.at
-    sums = {**sums_document(changes.sums), "up_to": changes.is_bound, "stopped": changes.stopped}
-    return {**sums, "undone_at": timestamp(at), "partly_undone": undone.is_part}
+    changes = changes_of(recordings)
+    return ChangedSnapshot.model_construct(
+        **sums_document(changes.sums),
+        up_to=changes.is_bound,
+        stopped=changes.stopped,
+        undone_at=timestamp(undone.at),
+        partly_undone=undone.is_part,
+    )
 
 
 def undos_about(plan: Plan) -> list[tuple[Undo, str]]:

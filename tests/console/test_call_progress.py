@@ -19,8 +19,8 @@ from tests.inner import (
     ToolResult,
     fragments,
     listener,
+    plan_snapshot,
     save_progress,
-    snapshot,
     tail,
 )
 from tests.inner import persistence_add_message as add_message
@@ -97,19 +97,15 @@ def test_the_drawer_and_the_plans_activity_say_it(held, client):
         )
         known = {"If-None-Match": before["ETag"]}
         after = client.get(f"/api/conversations/{c.pk}/plan", headers=known)
-        return snapshot(plan_of(c))["activity"], fragments.drawer(c.pk), after.status_code
+        return plan_snapshot(plan_of(c)).activity, fragments.drawer(c.pk), after.status_code
 
     held.look = look
     tell(c, "/plan look")
     tell(c, "go")
     activity, drawer, _ = held.seen
     made = ToolCall.objects.get(tool="list_files")
-    assert (activity["tool"], activity["call"], activity["progress"]) == (
-        "list_files",
-        made.pk,
-        WORDS,
-    )
-    assert activity["last_at"].startswith("2999"), "it is a sign of life"
+    assert (activity.tool, activity.call, activity.progress) == ("list_files", made.pk, WORDS)
+    assert activity.last_at.startswith("2999"), "it is a sign of life"
     assert f'id="activity-progress-{made.pk}"' in drawer and WORDS in drawer
 
 

@@ -14,13 +14,13 @@ from plans.models import State, Subtask
 from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import (
-    NAMES,
+    MARKS,
     as_markdown,
     claim,
     in_code,
     local_owner,
     notices_of,
-    snapshot,
+    plan_snapshot,
     statuses_of,
     suspend,
 )
@@ -81,7 +81,7 @@ def test_each_row_says_in_words_and_by_its_mark_how_it_is_known_to_be_done():
     plan = finished(CHECKED, BY_WORD, REGRESSED)
     page = page_of(plan).split('id="subtasks"', 1)[1]
     for shape in ("done", "by_word", "regressed"):
-        name = str(NAMES[shape])
+        name = str(MARKS[shape])
         assert f'<svg class="mark" data-status="{shape}" role="img" aria-label="{name}">' in page
     bar = page_of(plan).split('class="segments"', 1)[1].split("</div>", 1)[0]
     shapes = re.findall(r'<i data-status="(\w+)"', bar)
@@ -96,12 +96,12 @@ def test_a_yes_by_hand_counts_as_checked_and_is_named():
 
 def test_what_the_bar_of_a_long_plan_shows_adds_up():
     plan = finished(*[CHECKED] * 20, *[BY_WORD] * 20, REGRESSED, left_out=2)
-    counts = snapshot(plan)["progress"]
+    counts = plan_snapshot(plan).progress
     bar = page_of(plan).split('class="segments"', 1)[1].split("</svg>", 1)[0]
     runs = re.findall(r'data-status="(\w+)" x="(\d+)" width="(\d+)"', bar)
     assert [run[0] for run in runs] == ["done", "by_word", "regressed", "abandoned"]
     assert [int(run[1]) for run in runs] == [0, 20, 40, 41]
-    assert sum(int(run[2]) for run in runs) == counts["total"] == 43
+    assert sum(int(run[2]) for run in runs) == counts.total == 43
 
 
 def test_the_list_of_plans_says_how_many_are_checked():

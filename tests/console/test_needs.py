@@ -13,7 +13,7 @@ from plans.schemas import PlanDraft
 from tests.builders import approved_plan, proposed_plan
 from tests.console.test_pending_approvals import by_a_helper, plain
 from tests.fake_model import call, say
-from tests.inner import needs_of, plan_row_of, snapshot, used_up
+from tests.inner import needs_of, plan_snapshot, used_up
 from tests.markup import flat
 from tests.plans.test_needs import failing
 from tests.plans.test_subplans import END, PLANNED, done, story
@@ -363,6 +363,6 @@ def test_a_plan_that_is_deleted_while_its_card_is_drawn_is_no_error(alice):
     Plan.objects.filter(pk=plan.pk).update(
         run="paused", pause_reason="budget", state="in_progress", budget={"max_tokens": 1}
     )
-    shown = snapshot(plan)
+    shown = plan_snapshot(plan)
     plan.delete()
-    assert used_up(plan_row_of(shown)) == []
+    assert used_up(shown.row) == []

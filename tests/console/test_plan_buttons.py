@@ -2,8 +2,10 @@
 
 import pytest
 
-from tests.inner import plan_buttons
+from tests.inner import PlanSnapshot, SubtaskSnapshot
+from tests.inner import plan_buttons as buttons_of
 
+EMPTY = dict.fromkeys(SubtaskSnapshot.__annotations__)
 OPEN = {
     "id": 7,
     "state": "in_progress",
@@ -50,6 +52,11 @@ TABLE = [
     ({"state": "done", "run": "idle"}, "", ["view-timeline", "use-again"], None),
     ({"state": "abandoned", "run": "idle"}, "", ["view-timeline", "use-again"], None),
 ]
+
+
+def plan_buttons(plan, *about, **how):
+    rows = [SubtaskSnapshot(**EMPTY | row) for row in plan["subtasks"]]
+    return buttons_of(PlanSnapshot.model_construct(**plan | {"subtasks": rows}), *about, **how)
 
 
 def test_where_nothing_is_left_to_do_nothing_is_offered_to_be_replanned():

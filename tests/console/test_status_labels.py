@@ -6,7 +6,7 @@ from agents.actors import AGENT
 from plans import actions
 from plans.schemas import PlanDraft
 from tests.fake_model import call
-from tests.inner import label_of_plan, snapshot
+from tests.inner import label_of_plan, plan_snapshot
 from tests.markup import flat
 from tests.world import approved, drive, person, plan_of, proposed, scripted, signed_in
 
@@ -16,7 +16,7 @@ GOES_ON = "Subtask 1 goes on when you resume."
 
 
 def words(plan):
-    return label_of_plan(snapshot(plan), plan.conversation).words
+    return label_of_plan(plan_snapshot(plan), plan.conversation).words
 
 
 def pause(c, by):
@@ -74,7 +74,7 @@ def test_a_stopped_plan_says_who_stopped_it_and_when(by, says):
     actions.run_plan(plan_of(c), "alice")
     actions.stop_plan(plan_of(c), by)
     drive()
-    label = label_of_plan(snapshot(plan_of(c)), c)
+    label = label_of_plan(plan_snapshot(plan_of(c)), c)
     assert (label.words, label.word) == (says, "Stopped")
     page = flat(signed_in(person("alice")).get(f"/c/{c.pk}/").content.decode())
     assert f"{says} at <time" in page.split('id="plan-head"')[1]

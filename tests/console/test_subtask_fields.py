@@ -14,7 +14,7 @@ from tests.inner import (
     NewSubtask,
     RowShape,
     SubtaskPatch,
-    SubtaskShape,
+    SubtaskSnapshot,
     SubtaskWanted,
     as_markdown,
     checklist,
@@ -79,8 +79,9 @@ def test_the_executor_gets_it_and_a_planner_may_write_it(plan, field):
 
 @pytest.mark.parametrize("field", SUBTASK_TEXT)
 def test_the_api_takes_and_gives_it_and_says_so(field):
-    for shape in (NewSubtask, SubtaskPatch, SubtaskWanted, SubtaskShape, RowShape):
+    for shape in (NewSubtask, SubtaskPatch, SubtaskWanted, RowShape):
         assert field in shape.model_fields, shape.__name__
+    assert field in SubtaskSnapshot.__annotations__, "plans/snapshot.py"
     lines = [line for line in INTERFACE.splitlines() if "/subtasks" in line and "name" in line]
     assert len(lines) == 2 and all(field in line for line in lines)
     assert field in INTERFACE.partition("subtasks   [{")[2].partition("}]")[0], "the snapshot"

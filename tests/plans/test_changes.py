@@ -22,8 +22,8 @@ from tests.inner import (
     StoreBroken,
     changes_text,
     held_changes,
+    plan_snapshot,
     retention,
-    snapshot,
 )
 from tests.world import (
     ALL_FILE_TOOLS,
@@ -85,7 +85,7 @@ def test_the_snapshot_says_how_much_each_subtask_and_the_plan_have_changed(c):
 
 
 def shown_last(c):
-    return snapshot(Plan.objects.get(conversation=c))
+    return plan_snapshot(Plan.objects.get(conversation=c)).document()
 
 
 def test_nothing_is_said_where_nothing_was_recorded(c):

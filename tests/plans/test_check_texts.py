@@ -11,7 +11,7 @@ from plans import actions
 from plans.models import PlanVersion
 from plans.schemas import PlanDraft, PlanEdit, Revision, SubtaskDraft
 from tests.fake_model import call, say
-from tests.inner import Check, SubtaskShape, checklist, diff, looks_at, prompts, snapshot, with_keys
+from tests.inner import Check, checklist, diff, looks_at, plan_snapshot, prompts, with_keys
 from tests.world import conversation, plan_of, scripted, shown, signed_in, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -101,10 +101,13 @@ def test_keys_stay_with_their_checks_and_are_never_used_again():
 
 def test_the_snapshot_names_each_check_and_its_result():
     plan = planned(README)
-    [first, second] = snapshot(plan)["subtasks"]
-    assert first["checks"] == [{"key": "c1", **README, "result": None}]
-    assert (first["verified"], second["checks"]) == (None, [])
-    assert SubtaskShape.model_validate(first).checks[0].contains == "Usage"
+    [first, second] = plan_snapshot(plan).subtasks
+    [check] = first.checks
+    assert check.asked == {"key": "c1", **README}
+    assert (check.contains, check.result) == ("Usage", None)
+    assert (first.verified, second.checks) == (None, [])
+    [said, _] = plan_snapshot(plan).document()["subtasks"]
+    assert said["checks"] == [{"key": "c1", **README, "result": None}]
 
 
 def test_a_plan_without_checks_is_stored_as_it_was_before_there_were_any():

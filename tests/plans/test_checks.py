@@ -29,9 +29,9 @@ from tests.inner import (
     finish_lines,
     finishes,
     needs_of,
+    plan_snapshot,
     put_back_orphans,
     question_text,
-    snapshot,
     timestamp,
 )
 from tests.inner import check_probes as probes
@@ -110,7 +110,7 @@ def test_a_finish_is_refused_with_every_failure_at_once_and_the_attempt_goes_on(
     assert (first(c)["state"], first(c)["verified"], first(c)["attempts"]) == ("done", True, 1)
     refused, held = calls_of(c, "finish_subtask")
     assert (refused.state, held.state) == ("failed", "done")
-    assert [line["state"] for line in finish_lines(refused)] == ["failed"] * 3
+    assert [line.state for line in finish_lines(refused)] == ["failed"] * 3
 
 
 def test_after_three_refusals_the_attempt_has_failed_and_the_next_one_is_told():
@@ -141,7 +141,7 @@ def test_a_review_is_asked_when_the_others_hold_and_its_reason_is_kept():
     assert first(c)["verified"] is True
     assert first(c)["checks"][0]["result"]["said"] == "It says hello."
     first_finish = calls_of(c, "finish_subtask")[0]
-    assert [each["state"] for each in finish_lines(first_finish)] == ["not_reached", "failed"]
+    assert [each.state for each in finish_lines(first_finish)] == ["not_reached", "failed"]
 
 
 def test_a_reviewer_that_says_no_refuses():
@@ -376,7 +376,7 @@ def test_a_command_of_an_agent_that_asks_is_an_ordinary_approval():
     assert (asked["tool"], asked["arguments"]["command"]) == ("shell", "test -f a.txt")
     assert (shown(c)["attention"], results(c)) == ("approval", [])
     [line] = finish_lines(calls_of(c, "finish_subtask")[0])
-    assert line["state"] == "asks"
+    assert line.state == "asks"
     decide_call(ToolCall.objects.get(pk=asked["id"]), "allow_once", "alice")
     drive()
     assert first(c)["verified"] is True
@@ -706,7 +706,7 @@ def test_the_next_subtask_and_the_closing_turn_read_what_was_checked():
     c = begun(EXISTS, names=("Write", "Look"))
     wire = worked(c, WRITES, done("one"), done("two"), OVER)
     assert "s1 Write (checked): one" in str(wire.requests[-1]["messages"])
-    assert snapshot(plan_of(c))["progress"]["checked"] == 2
+    assert plan_snapshot(plan_of(c)).progress.checked == 2
 
 
 def test_no_result_is_kept_of_what_ran_for_another_wording():

@@ -16,7 +16,7 @@ from tests.inner import (
     create_plan_tool,
     get_plan,
     plan_agent,
-    snapshot,
+    plan_snapshot,
     update_plan,
 )
 from tests.world import conversation, drive, plan_of, proposal, scripted, shown, signed_in, tell
@@ -105,7 +105,7 @@ class TestMaking:
         assert (plan.state, plan.run, plan.outcome) == ("done", "idle", "Approved as v2.")
         assert (plan.approved_version, plan.approved_by) == (2, "alice")
         assert plan.finished_at is not None
-        assert snapshot(plan)["progress"]["percent"] == 100
+        assert plan_snapshot(plan).progress.percent == 100
         assert actions.approve_plan(plan, 2, "alice", run=run).state == "done", "the same yes again"
         assert not Turn.objects.exists()
 

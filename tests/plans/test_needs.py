@@ -15,10 +15,10 @@ from tests.inner import (
     asking_calls,
     delete_conversation,
     needs_of,
+    plan_snapshot,
     resting_plans,
     restore_conversation,
     search,
-    snapshot,
     statuses_of,
 )
 from tests.inner import console_alternatives as alternatives
@@ -100,7 +100,7 @@ def test_what_failed_in_a_version_before_the_last_waits_for_a_yes_to_that():
     plan = plan_of(c)
     [need] = needs_of(person("alice").pk)
     assert (need.kind, need.version) == ("start", plan.version)
-    assert statuses_of([plan.pk])[plan.pk].name == snapshot(plan)["attention"] == "confirm"
+    assert statuses_of([plan.pk])[plan.pk].name == plan_snapshot(plan).attention == "confirm"
     alice = signed_in(person("alice"))
     page = alice.get("/needs/").content.decode()
     assert f"Start v{plan.version}" in page and "Retry subtask" not in page
@@ -163,7 +163,7 @@ def test_a_plan_that_rests_before_its_end_by_itself_counts_until_it_goes_on():
     c = failing()
     actions.skip_subtask(plan_of(c), "s1", "alice")
     assert statuses_of([plan_of(c).pk])[plan_of(c).pk].word == "Waiting for you to go on"
-    assert snapshot(plan_of(c))["attention"] == "halted"
+    assert plan_snapshot(plan_of(c)).attention == "halted"
     assert kinds() == ["halted"]
     actions.run_plan(plan_of(c), "alice")
     assert kinds() == []
@@ -186,7 +186,7 @@ def test_a_proposal_of_a_hidden_alternative_does_not_count():
     drive()
     assert kinds() == []
     assert statuses_of([plan.pk])[plan.pk].word == "In another alternative"
-    assert snapshot(plan)["standing"] == "In another alternative"
+    assert plan_snapshot(plan).standing == "In another alternative"
     assert (
         search.counts(search.search_plans(plan.conversation.owner_id, search.Query()))["waiting"]
         == 0

@@ -10,7 +10,7 @@ from plans.models import Plan
 from plans.schemas import PlanDraft, SubtaskDraft
 from tests.builders import proposed_plan
 from tests.fake_model import call, say
-from tests.inner import Query, search, snapshot
+from tests.inner import Query, plan_snapshot, search
 from tests.world import conversation, done, drive, person, plan_of, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -101,7 +101,7 @@ def running():
 @pytest.mark.sampled(4)
 def test_a_plan_stands_in_the_list_as_in_the_drawer(story, standing, attention):
     plan = story()
-    assert snapshot(plan)["attention"] == attention
+    assert plan_snapshot(plan).attention == attention
     assert standings() == {plan.pk: standing}
     needing = search.in_groups(search.search_plans(person("alice").pk, Query()), search.NEEDS_ME)
     assert needing.exists() == (attention != "none")
@@ -170,10 +170,10 @@ def test_the_order_is_by_what_was_asked_for_and_then_the_newest():
 def test_a_row_sums_up_what_was_done():
     plan = finished()
     (row,) = search.rows_of([plan.pk])
-    now = snapshot(plan)
+    now = plan_snapshot(plan)
     assert (row.settled, row.total) == (1, 1)
-    assert row.tokens == now["tokens"] > 0
-    assert row.seconds == pytest.approx(now["seconds"]["worked"], abs=0.002)
+    assert row.tokens == now.tokens > 0
+    assert row.seconds == pytest.approx(now.seconds.worked, abs=0.002)
 
 
 def test_a_page_costs_the_same_queries_however_many_plans_there_are(django_assert_num_queries):

@@ -10,7 +10,7 @@ from plans.models import ActivePlan, Plan, Run, State
 from plans.schemas import PlanDraft, SubtaskDraft
 from tests.builders import approved_plan, proposed_plan
 from tests.fake_model import call, say, silent
-from tests.inner import discard_queued, repair_one, snapshot
+from tests.inner import discard_queued, plan_snapshot, repair_one
 from tests.inner import handle_message as person_says
 from tests.world import (
     conversation,
@@ -132,7 +132,7 @@ def test_an_approved_plan_stays_open_and_inactive_and_comes_back():
     tell(c, "/plan something else")
     old.refresh_from_db()
     assert (old.state, old.approved_version) == (State.TODO, 1)
-    assert [snapshot(p)["active"] for p in Plan.objects.order_by("pk")] == [False, True]
+    assert [plan_snapshot(p).active for p in Plan.objects.order_by("pk")] == [False, True]
     actions.activate_plan(old, "alice")
     scripted(*[call("finish_subtask", outcome="done")] * 2, say("All."))
     actions.run_plan(old, "alice", version=1)

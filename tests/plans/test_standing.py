@@ -19,8 +19,8 @@ from tests.inner import (
     decide_call,
     describe_plan,
     local_owner,
+    plan_snapshot,
     search,
-    snapshot,
     waits_for,
 )
 from tests.inner import handle_message as said_by_person
@@ -93,7 +93,7 @@ def owner():
 def says_the_same(plan, client):
     plan.refresh_from_db()
     Conversation.objects.filter(pk=plan.conversation_id).update(owner=local_owner())
-    word = snapshot(plan)["standing"]
+    word = plan_snapshot(plan).standing
     said = words_of(plan, client)
     silent = {"sidebar", "another page's sidebar"} if plan.state == "abandoned" else set()
     silent |= {"the model's tools"} if plan.is_open else set()
@@ -107,7 +107,7 @@ def says_the_same(plan, client):
 
 def standing(plan):
     plan.refresh_from_db()
-    return snapshot(plan)["standing"]
+    return plan_snapshot(plan).standing
 
 
 def ask(plan):
@@ -251,8 +251,8 @@ def test_a_plan_that_was_given_up_has_settled_what_was_done_and_what_was_left_ou
     actions.cancel_plan(plan_of(c), "alice", reason="superseded")
     [row] = search.rows_of([plan_of(c).pk])
     assert (row.settled, row.total) == (3, 3)
-    progress = snapshot(plan_of(c))["progress"]
-    assert (progress["done"], progress["abandoned"], progress["total"]) == (1, 2, 3)
+    progress = plan_snapshot(plan_of(c)).progress
+    assert (progress.done, progress.abandoned, progress.total) == (1, 2, 3)
     assert not ToolCall.objects.filter(state="asked").exists()
 
 

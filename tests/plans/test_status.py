@@ -16,9 +16,8 @@ from tests.inner import (
     grouped,
     local_owner,
     needs_of,
+    plan_snapshot,
     search,
-    snapshot,
-    status_of_document,
     statuses_of,
 )
 from tests.markup import flat
@@ -39,10 +38,9 @@ def plans(request):
 def test_one_function_says_it_of_the_rows_and_of_the_snapshot(plans):
     found = statuses_of(each.pk for each in plans)
     for plan in plans:
-        now = snapshot(plan)
-        status = status_of_document(now)
-        assert found[plan.pk] == status
-        assert (now["standing"], now["attention"]) == (status.word, status.attention)
+        now = plan_snapshot(plan)
+        assert found[plan.pk] == now.status
+        assert (now.standing, now.attention) == (now.status.word, now.status.attention)
 
 
 def test_filters_and_counts_go_by_it(plans):

@@ -27,16 +27,14 @@ from console.management.plan_options import BY_ID, FLAGS, STOPS
 from console.management.plan_undo import undo_by_command
 from console.management.wait import Interrupted, follow, has_no_worker
 from plans import actions
-from plans.attempts import attempts_of, times_of_plan
 from plans.changes.recorded import changes_text
 from plans.changes.scope import Scope
 from plans.check_text import looks_at
 from plans.documents import DONE
 from plans.models import LIVE, OPEN, SETTLED, ActivePlan, CheckResult, Plan
-from plans.progress import progress_words
 from plans.queries import checklist, reload
 from plans.search import rows_of
-from plans.snapshot import snapshot
+from plans.snapshot import plan_snapshot
 
 MOST = 20  # plans listed where one has to be named
 MARKS = {"todo": " ", "in_progress": ">", "done": "x", "abandoned": "-"}
@@ -111,15 +109,12 @@ class Command(PlainCommand):
 
     def list_plan(self, *, json: bool, **_: object) -> None:
         plans = list(Plan.objects.filter(conversation__owner=local_owner()).order_by("-pk"))
-        pointers = ActivePlan.objects.filter(plan__in=[plan.pk for plan in plans])
-        active = set(pointers.values_list("plan_id", flat=True))
         if json:
-            self.print_json([{**snapshot(plan), "active": plan.pk in active} for plan in plans])
+            self.print_json([plan_snapshot(plan).document() for plan in plans])
             return
-        rows, current = (
-            {row.id: row for row in rows_of([plan.pk for plan in plans])},
-            current_plan(),
-        )
+        pks = [plan.pk for plan in plans]
+        active = set(ActivePlan.objects.filter(plan__in=pks).values_list("plan_id", flat=True))
+        rows, current = {row.id: row for row in rows_of(pks)}, current_plan()
         for plan in plans:
             if row := rows.get(plan.pk):
                 mark, settled = "*" if row.id in active else " ", f"{row.settled}/{row.total}"
@@ -194,9 +189,10 @@ class Command(PlainCommand):
                 is_over()
         plan.refresh_from_db()
         self.show(plan, json)
-        now = snapshot(plan)
-        if now["attention"] not in ("none", "halted"):  # after one subtask it was to halt
-            raise Conflict(STOPS[str(now["attention"])].format(**now))
+        now = plan_snapshot(plan)
+        if now.attention not in ("none", "halted"):  # after one subtask it was to halt
+            stops = STOPS[now.attention]
+            raise Conflict(stops.format(question=now.question, version=now.version))
 
     def print_settled(self, plan: Plan, printed: set[str], quiet: bool = False) -> set[str]:
         """Prints what was settled since the last call; gives the keys of all that are settled."""
@@ -242,7 +238,7 @@ class Command(PlainCommand):
             asked = f"{row.asked['kind']}: {looks_at(row.asked)}"
             self.say(f"{row.subtask.key} {row.key}  {word:8}{asked}  {row.said}".rstrip())
         if json:
-            self.print_json(snapshot(reload(plan)))
+            self.print_json(plan_snapshot(plan).document())
         if failed := sum(not row.passed for row in rows):
             raise Conflict(f"{failed} of {len(rows)} checks did not say yes.")
         turn.refresh_from_db()
@@ -337,28 +333,27 @@ class Command(PlainCommand):
         self.hand_out(plan_markdown(plan_named(id, to_read=True), public_address()))
 
     def show(self, plan: Plan, json: bool) -> None:
-        now = snapshot(plan)
+        now = plan_snapshot(plan)
         if json:
-            self.print_json(now)
+            self.print_json(now.document())
             return
         if plan.is_live and has_no_worker():
             self.stderr.write(f"Nobody runs it now: `plan run {plan.pk}` goes on.")
         approved = "approved" if plan.is_confirmed else "not approved"
-        self.say(f"{plan.pk}  {plan.title}  (v{plan.version}, {approved}, {now['standing']})")
-        for subtask in now["subtasks"]:  # type: ignore[attr-defined]
-            is_done, holds = subtask["state"] == "done", subtask["verified"] is not False
-            mark = "!" if is_done and not holds else MARKS[subtask["state"]]
-            line = f"  [{mark}] {subtask['key']}  {subtask['name']}"
-            line += f" ({DONE[subtask['verified']]})" if is_done else ""
-            line += " (failed)" if subtask["failed"] else ""
-            more = subtask["error"] or subtask["outcome"] or subtask["reason"]
+        self.say(f"{plan.pk}  {plan.title}  (v{plan.version}, {approved}, {now.standing})")
+        for subtask in now.subtasks:
+            mark = "!" if subtask.is_regressed else MARKS[subtask.state]
+            line = f"  [{mark}] {subtask.key}  {subtask.name}"
+            line += f" ({DONE[subtask.verified]})" if subtask.state == "done" else ""
+            line += " (failed)" if subtask.failed else ""
+            more = subtask.error or subtask.outcome or subtask.reason
             self.say(f"{line}: {more}" if more else line)
-            if subtask["comment"]:
-                self.say(f"      Your comment: {subtask['comment']}")
-        if now["subtasks"]:
-            self.say(f"  {progress_words(now['progress'])}")  # type: ignore[arg-type]
-        if (times := times_of_plan(plan, attempts_of(plan))).worked:
-            self.say(f"  {times.words}")
+            if subtask.comment:
+                self.say(f"      Your comment: {subtask.comment}")
+        if now.subtasks:
+            self.say(f"  {now.progress.words}")
+        if now.seconds.worked:
+            self.say(f"  {now.seconds.times.words}")
         if plan.outcome:
             self.say(plan.outcome)
 

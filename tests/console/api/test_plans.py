@@ -4,7 +4,7 @@ from agents.models import Conversation, Turn
 from plans import actions
 from plans.models import Attempt, Plan
 from plans.schemas import PlanDraft
-from tests.inner import PlanShape, why_left_out
+from tests.inner import STATUSES, PlanSnapshot, why_left_out
 
 PLAN = {
     "title": "Tidy up",
@@ -43,8 +43,10 @@ def test_a_full_plan_waits_for_a_yes(alice, plan):
 
 
 def test_the_snapshot_is_exactly_what_the_openapi_document_says(alice, plan):
-    PlanShape.model_validate(plan)
-    assert set(plan) == set(PlanShape.model_fields)
+    status = STATUSES[plan["attention"]]
+    read = PlanSnapshot.model_validate({**plan, "status": status})
+    assert (read.document(), read.standing) == (plan, status.word)
+    assert set(plan) == set(PlanSnapshot.model_fields) - {"status"}
 
 
 def test_a_plan_may_be_a_text_alone_and_is_done_when_it_is_approved(alice, said):
