@@ -248,7 +248,7 @@ def agent_files(s):
     expect(tab.page.get_by_role("heading", name="Page", exact=True)).to_be_visible()
     yield ""
     sent = {"name": "a.txt", "mimeType": "text/plain", "buffer": b"another"}
-    tab.page.get_by_role("link", name="a.txt", exact=True).focus()
+    tab.page.get_by_role("link", name="a.txt", exact=True).press("End")  # the last row, at the top
     tab.page.locator("#files-to-upload").set_input_files([sent])
     expect(tab.button("Keep both")).to_be_focused()
     yield "taken"
