@@ -158,15 +158,21 @@ class Evidence:
         a folder that they brought came later than that."""
         moved = next((each for each in above(path) if self.is_brought(each, now)), b"")
         since = now.folders[moved][1] if moved else 0
-        own_ones = {path, moved}
-        for entry, at in self.taken:
-            if entry in own_ones or path.startswith(entry + b"/"):
-                folder = entry.rpartition(b"/")[0]
+        for entry in (path, *above(path)):
+            folder = entry.rpartition(b"/")[0]
+            for at in self.taken_at.get(entry, ()):
                 moment = self.unexplained(folder, self.folders.get(folder, 0), at)
-                is_since = entry in own_ones or moment >= since
+                is_since = entry in (path, moved) or moment >= since
                 if is_since and moment >= self.began and not self.own.has(moment):
                     return True
         return False
+
+    @cached_property
+    def taken_at(self) -> dict[bytes, list[int]]:
+        found = dict[bytes, list[int]]()
+        for entry, at in self.taken:
+            found.setdefault(entry, []).append(at)
+        return found
 
     def is_brought(self, folder: bytes, now: Snapshot) -> bool:
         return self.is_new(folder, now) and folder in now.folders and self.was_moved(folder, now)

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 
 from django.db.models import F, Q, QuerySet
@@ -148,14 +147,10 @@ def edits_by(store: Store, recording: Recording) -> Edits:
 
 def folders_of(recording: Recording) -> Mapping[bytes, Identity]:
     """The folders of before; none where they are not known. Raises StoreBroken."""
-    return read_folders(recording.root, recording.folders) if recording.folders else {}
-
-
-@lru_cache(maxsize=4)
-def read_folders(root: str, oid: str) -> Mapping[bytes, Identity]:
-    """Read before and after each call; what is stored under a digest never changes."""
-    with Store.of(Path(root)) as store:
-        rows = json.loads(store.read(bytes.fromhex(oid)))
+    if not recording.folders:
+        return {}
+    with Store.of(Path(recording.root)) as store:
+        rows = json.loads(store.read(bytes.fromhex(recording.folders)))
     return {path_bytes(path): (inode, ctime) for path, inode, ctime in rows}
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 
 from agents.changes.authorship import TICK, Evidence
@@ -45,6 +47,11 @@ class FolderWatch:
         self.times: Times = {}
         self.files: dict[bytes, Identity | None] = {}
 
+    @cached_property
+    def folders(self) -> Mapping[bytes, Identity]:
+        """Those of before. Raises StoreBroken."""
+        return folders_of(self.recording)
+
     # Before a call
 
     def is_as_left(self, call: ToolCall) -> bool:
@@ -74,9 +81,9 @@ class FolderWatch:
         """What others removed or brought in folders of before while the turn wrote nothing, with
         the ctimes of these folders, but for what people are known to have done; and the file that
         the call names, with its own, where others wrote it."""
-        folders, found = folders_of(self.recording), []
+        found = []
         for path, now in self.folder_times().items():
-            at = evidence.unexplained(path, folders[path][0], now or 0)
+            at = evidence.unexplained(path, self.folders[path][0], now or 0)
             if at >= self.began and not evidence.own.has(at):
                 entries = {joined(path, name) for name in self.differing(store, path, evidence)}
                 found += [(path_text(entry), at) for entry in entries - seen]
@@ -96,7 +103,7 @@ class FolderWatch:
         self.times = self.folder_times()
         if path := self.named_file(call):
             self.files[path] = self.identity(path)
-        if call.started_at is None or len(folders_of(self.recording)) > MOST_FOLDERS:
+        if call.started_at is None or len(self.folders) > MOST_FOLDERS:
             return None
         began = nanoseconds(call.started_at) - TICK
         found = {
@@ -121,8 +128,7 @@ class FolderWatch:
     def folder_times(self) -> Times:
         """The ctimes of folders of before, None for one that is not at its place; none of too
         many."""
-        folders = folders_of(self.recording)
-        looked = folders.items() if len(folders) <= MOST_FOLDERS else ()
+        looked = self.folders.items() if len(self.folders) <= MOST_FOLDERS else ()
         return dict(self.time_of(path, inode) for path, (inode, _) in looked)
 
     def time_of(self, folder: bytes, inode: int) -> tuple[bytes, int | None]:
