@@ -53,7 +53,6 @@ class Snapshot:
     """What was recorded. Where `stopped` says "files", "bytes" or "failed", nothing was."""
 
     tree: Oid = b""
-    files: int = 0
     size: int = 0  # bytes
     skipped: dict[bytes, Skipped] = field(default_factory=dict)
     stopped: str = ""
@@ -177,19 +176,21 @@ class Scan:
         if RULES in listed:
             rules = self.with_rules(rules, handle, RULES, len(parts))
         self.found.leaves_out |= bool(rules.levels)
-        entries = []
+        self.found.leaves_out |= any(
+            listed[name].is_dir(follow_symlinks=False) for name in PACKAGES & listed.keys()
+        )
+        above, entries = b"".join([part + b"/" for part in parts]), []
         for name, each in listed.items():
-            is_folder = each.is_dir(follow_symlinks=False)
-            self.found.leaves_out |= is_folder and name in PACKAGES
+            path, entry = above + name, None
             if name in NEVER:
                 continue
-            here, entry = (*parts, name), None
-            path, is_out = b"/".join(here), known_only or is_ours(name)
-            if is_folder:
-                is_out = known_only or rules.leave_out(here, is_folder)
+            if each.is_dir(follow_symlinks=False):
+                is_out = known_only or rules.leave_out((*parts, name), True)
                 if not is_out or path in self.folders_before:
-                    entry = self.child(handle, here, rules, is_out)
-            elif path in self.index or not (is_out or rules.leave_out(here, is_folder)):
+                    entry = self.child(handle, (*parts, name), rules, is_out)
+            elif path in self.index or not (
+                known_only or is_ours(name) or rules.leave_out((*parts, name), False)
+            ):
                 entry = self.file(handle, path, each)
             if entry:
                 entries.append((name, entry))
@@ -249,6 +250,9 @@ class Scan:
         except OSError:
             self.found.skipped[path] = Skipped("unreadable")
             return None
+        stats = stats_of(status)
+        if before and before[0] == stats and status.st_nlink == 1:
+            return self.kept(path, before)
         if stat.S_ISREG(status.st_mode):
             if reason := self.why_skipped(status):
                 left = Skipped(reason, status.st_size, status.st_ctime_ns, status.st_ino)
@@ -257,13 +261,18 @@ class Scan:
         elif not stat.S_ISLNK(status.st_mode):
             self.found.leaves_out = True
             return None
-        self.count(status.st_size)
-        stats = stats_of(status)
         row = before if before and before[0] == stats else self.read(handle, path, stats)
-        if row is None:
-            return None
-        self.found.index[path] = row
-        return Entry(status.st_mode, row[1])
+        return self.kept(path, row) if row else None
+
+    def kept(self, path: bytes, row: tuple[Stats, Oid]) -> Entry:
+        found, (stats, oid) = self.found, row
+        found.index[path] = row
+        found.size += stats[1]
+        if len(found.index) > MOST_FILES:
+            raise TooMuch("files")
+        if found.size > MOST_BYTES:
+            raise TooMuch("bytes")
+        return Entry(stats[0], oid)
 
     def why_skipped(self, status: os.stat_result) -> str:
         if status.st_size > LARGEST:
@@ -272,14 +281,6 @@ class Scan:
             self.links[status.st_ino, status.st_nlink] += 1
             return "" if status.st_ino in self.inner_links else "hard_link"
         return ""
-
-    def count(self, size: int) -> None:
-        self.found.files += 1
-        self.found.size += size
-        if self.found.files > MOST_FILES:
-            raise TooMuch("files")
-        if self.found.size > MOST_BYTES:
-            raise TooMuch("bytes")
 
     def read(self, handle: int, path: bytes, stats: Stats) -> tuple[Stats, Oid] | None:
         """Store a file that is new or has changed; None where it is not to be had.

@@ -275,9 +275,11 @@ class Store:
     def add_tree(self, entries: Iterable[tuple[bytes, Entry]], known: Container[Oid] = ()) -> Oid:
         """In git's order: a folder stands where its name with a slash would. One that is `known` is
         in this generation."""
-        ordered = sorted(entries, key=lambda item: item[0] + b"/" * item[1].is_folder)
-        parts = (b"%o %s\0%s" % (entry.mode, name, entry.oid) for name, entry in ordered)
-        content = b"".join(parts)
+        lines = [
+            (name + b"/" if stat.S_ISDIR(mode) else name, b"%o %s\0%s" % (mode, name, oid))
+            for name, (mode, oid) in entries
+        ]
+        content = b"".join([line for _, line in sorted(lines)])
         oid = oid_of(TREE, content)
         return oid if oid in known else self.add(TREE, content)
 
