@@ -2,7 +2,8 @@
 
 Known is what Planside did for others, people and other turns, and what the kernel noted while
 nothing of this turn could write: the ctime of a file, or for one that is gone that of its folder.
-Times that a moved folder brings along prove nothing. Where both may be it is unsure.
+Times that a moved folder brings along prove nothing. What others wrote and then the turn, or the
+other way round, is of both; where others may have written too it is unsure.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ Window = tuple[int, int]  # from and until, nanoseconds since 1970
 class Origin(StrEnum):
     OWN = "own"
     OUTSIDE = "outside"  # by a person, another turn or another program
-    UNSURE = "unsure"  # more than one wrote there, or may have
+    BOTH = "both"  # the turn and others
+    UNSURE = "unsure"  # it cannot be told: others may have written there too
 
 
 @dataclass
@@ -97,7 +99,7 @@ class Evidence:
         """Of a change at a path, where this file stands now, or none."""
         whose = self.last_writer(path, there, now)
         is_both = whose == Origin.OUTSIDE and path in self.own.files
-        return Origin.UNSURE if is_both else whose
+        return Origin.BOTH if is_both else whose
 
     def last_writer(self, path: bytes, there: Identity | None, now: Snapshot) -> Origin:
         left = self.edited.get(path, Origin.OWN)
@@ -111,16 +113,18 @@ class Evidence:
             return Origin.UNSURE if is_unsure and whose == Origin.OWN else whose
         changed = there[1]
         others = is_within(changed, self.others.files.get(path, ()))
-        is_both = path in self.edited or self.is_taken(path, now)
+        is_both = left not in (Origin.OWN, Origin.UNSURE) or path in self.taken_at
+        mine = Origin.BOTH if is_both else Origin.OWN
+        is_unsure = left == Origin.UNSURE or (not is_both and self.is_taken(path, now))
         if is_within(changed, self.own.files.get(path, ())):
-            return Origin.UNSURE if others or is_both else Origin.OWN
+            return Origin.UNSURE if others or is_unsure else mine
         if others:
             return Origin.OUTSIDE
         if is_within(changed, self.own.anywhere):
             is_theirs = is_within(changed, self.others.anywhere)
-            is_both = is_both or is_theirs or self.is_metadata(now.written_at(path))
-            is_both = is_both or self.is_carried(path, changed, now)
-            return Origin.UNSURE if is_both else Origin.OWN
+            is_unsure = is_unsure or is_theirs or self.is_metadata(now.written_at(path))
+            is_unsure = is_unsure or self.is_carried(path, changed, now)
+            return Origin.UNSURE if is_unsure else mine
         return Origin.UNSURE if left == Origin.UNSURE else self.origin_of_quiet(path, changed, now)
 
     def is_metadata(self, written: int) -> bool:

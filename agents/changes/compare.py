@@ -91,8 +91,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Sums:
-    """Files and lines that a turn changed itself, and how many files others did. Files that could
-    not be recorded count, too."""
+    """Files and lines that a turn changed itself, and how many files others did; `unsure` are those
+    of both, too. Files that could not be recorded count."""
 
     files: int = 0
     added: int = 0
@@ -106,7 +106,8 @@ def sums_of(changes: Iterable[Change]) -> Sums:
     own = [each for each in changes if each.origin == Origin.OWN]
     origins = Counter(each.origin for each in changes)
     added, removed = sum(c.added or 0 for c in own), sum(c.removed or 0 for c in own)
-    return Sums(len(own), added, removed, origins[Origin.OUTSIDE], origins[Origin.UNSURE])
+    unsure = origins[Origin.UNSURE] + origins[Origin.BOTH]
+    return Sums(len(own), added, removed, origins[Origin.OUTSIDE], unsure)
 
 
 def changes_between(

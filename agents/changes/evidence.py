@@ -60,9 +60,10 @@ def writes_of(turns: Iterable[int], root: Path) -> Writes:
     for call in calls_of(turns):
         assert call.started_at is not None, "only those that began are read"
         window = (nanoseconds(call.started_at), nanoseconds(call.finished_at or timezone.now()))
+        wrote_nothing = call.state == ToolCall.State.FAILED and not getattr(call, "wrote", "")
         if call.tool not in FILE_WRITING_TOOLS:
             writes.anywhere.append(window)
-        elif path := named_file(workspace, call):
+        elif not wrote_nothing and (path := named_file(workspace, call)):
             writes.files.setdefault(path, []).append(window)
     rows = Turn.objects.filter(pk__in=turns, checkpoint__has_key="commands")
     now = nanoseconds(timezone.now())
@@ -101,7 +102,7 @@ def look_after_calls(evidence: Evidence, turns: Iterable[int]) -> None:
 def calls_of(turns: Iterable[int]) -> QuerySet[ToolCall]:
     began = ToolCall.objects.filter(turn__in=turns, started_at__isnull=False)
     writing = began.exclude(writes=False).exclude(writes=None, tool__in=READING_TOOLS)
-    rows = writing.only("tool", "arguments", "started_at", "finished_at", "folders")
+    rows = writing.only("tool", "arguments", "state", "started_at", "finished_at", "folders")
     return rows.annotate(wrote=F("file_change__path"))
 
 

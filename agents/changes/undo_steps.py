@@ -224,7 +224,7 @@ def is_emptied(root: Path, path: str, going: Collection[str]) -> bool:
 
 def fate_of(old: Version | None, now: Version | None, origin: str) -> Fate:
     """Of a file that is as the changes left it."""
-    if origin == Origin.UNSURE:
+    if origin in (Origin.UNSURE, Origin.BOTH):
         return Fate.UNSURE
     if old is None:
         return Fate.REMOVED

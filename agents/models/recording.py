@@ -57,9 +57,9 @@ class Recording(models.Model):
     folders that others removed or brought between two calls: path, and the ctime of where they
     were, nanoseconds.
     Lines and files are those of the turn alone; `outside` counts the files that others changed
-    meanwhile, `unsure` those of which it cannot be told. `leaves_out` says that the folder has
-    files which are neither recorded nor restored: rules of git's leave them out, they are packages
-    that were installed, or no files at all.
+    meanwhile, `unsure` those of both or of which it cannot be told. `leaves_out` says that the
+    folder has files which are neither recorded nor restored: rules of git's leave them out, they
+    are packages that were installed, or no files at all.
     """
 
     class Stopped(models.TextChoices):

@@ -31,14 +31,14 @@ Path = Annotated[
 
 
 class ChangeShape(Schema, extra="forbid"):
-    """`origin` is the turn's `own`, `outside` for what others did meanwhile, or `unsure`. Lines are
-    null where it is no text; `was` is the earlier path of a file that was renamed. `why` says what
-    kept a file that was `not_recorded` from being so."""
+    """`origin` is the turn's `own`, `both` where others wrote it too, `outside` for what others did
+    meanwhile, or `unsure`. Lines are null where it is no text; `was` is the earlier path of a file
+    that was renamed. `why` says what kept a file that was `not_recorded` from being so."""
 
     path: str
     was: str
     kind: Literal["added", "modified", "deleted", "renamed", "not_recorded"]
-    origin: Literal["own", "outside", "unsure"]
+    origin: Literal["own", "both", "outside", "unsure"]
     why: str
     added: int | None
     removed: int | None

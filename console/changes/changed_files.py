@@ -96,7 +96,7 @@ class ChangedFile:
     @property
     def icon(self) -> str:
         if self.change.origin != "own":
-            return "people" if self.change.origin == "unsure" else "user"
+            return "user" if self.change.origin == "outside" else "people"
         return "cube" if self.change.is_binary else "file"
 
     @property
@@ -222,7 +222,7 @@ def place_of(scope: Scope, place: int) -> str:
     return f"{address(scope, **({'page': page} if page > 1 else {}))}#file-{place}"
 
 
-ORDER = ("own", "unsure", "outside")
+ORDER = ("own", "both", "unsure", "outside")
 
 
 def in_order(scope: Scope) -> list[Change]:

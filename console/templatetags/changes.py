@@ -52,6 +52,10 @@ def group_heading(group: Group) -> str:
     n = group.count
     if group.origin == "outside":
         words = ngettext("Outside this step, {n} file", "Outside this step, {n} files", n)
+    elif group.origin == "both":
+        words = ngettext(
+            "By the agent and others, {n} file", "By the agent and others, {n} files", n
+        )
     elif group.origin == "unsure":
         words = ngettext("Cannot be told, {n} file", "Cannot be told, {n} files", n)
     else:

@@ -181,7 +181,11 @@ NOT_KNOWN = {
     "bytes": "More than 1 GB: changes are not recorded in this workspace.",
     "failed": "The workspace could not be recorded.",
 }
-ORIGINS = {"outside": "changed outside this step", "unsure": "whose change this is cannot be told"}
+ORIGINS = {
+    "both": "others changed it too",
+    "outside": "changed outside this step",
+    "unsure": "whose change this is cannot be told",
+}
 
 
 def changes_text(

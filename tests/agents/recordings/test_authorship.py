@@ -49,7 +49,7 @@ def folders(file=None, **changed):
         (8.5, {}, "unsure"),  # when nobody that is known wrote
         (8.5, {"others": [(8, 9)]}, "unsure"),
         (8.5, {"others_files": {"another": [(8, 9)]}}, "own"),
-        (8.5, {"files": {"gone": [(4, 5)]}, "anywhere": []}, "unsure"),
+        (8.5, {"files": {"gone": [(4, 5)]}, "anywhere": []}, "both"),
     ],
 )
 def test_a_file_that_is_gone_went_when_its_folder_changed_last_or_before(
@@ -105,7 +105,7 @@ def test_a_file_that_a_person_saved_while_a_command_ran_is_theirs():
     saved = (7, int(1.5 * SECOND))
     known = evidence(edits=[edits(1, {b"a": saved})])
     assert known.origin(b"a", saved, folders()) == "outside"
-    assert known.origin(b"a", (8, saved[1]), folders()) == "unsure"  # both wrote it
+    assert known.origin(b"a", (8, saved[1]), folders()) == "both"
     assert known.origin(b"b", saved, folders()) == "own"
 
 
@@ -120,7 +120,7 @@ def test_a_file_that_a_person_saved_while_a_command_ran_is_theirs():
         (4.5, {}, "outside"),  # another file was written then
         (4.5, {"files": {"a": [WRITE]}}, "own"),
         (4.5, {"files": {"a": [WRITE]}, "others_files": {"a": [WRITE]}}, "unsure"),
-        (8.5, {"files": {"a": [WRITE]}}, "unsure"),  # written over since
+        (8.5, {"files": {"a": [WRITE]}}, "both"),  # written over since
     ],
 )
 def test_a_file_is_of_whoever_wrote_when_it_was_changed(changed, known, whose):
@@ -136,7 +136,7 @@ def test_a_mode_that_others_set_does_not_make_the_file_theirs(mtime, whose):
 
 @pytest.mark.parametrize(
     ("left", "whose"),
-    [(b"object", "outside"), (b"another", "unsure"), (None, "unsure"), (Origin.UNSURE, "unsure")],
+    [(b"object", "outside"), (b"another", "both"), (None, "both"), (Origin.UNSURE, "unsure")],
 )
 def test_what_another_turn_is_known_to_have_left_is_its_own_or_of_both(left, whose):
     now = folders(("a", 1.5, 1.5))

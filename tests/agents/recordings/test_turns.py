@@ -396,7 +396,7 @@ class TestWhoseItIs:
         }
         assert (recording.files, recording.outside) == (1, 2)
 
-    def test_what_was_written_over_since_cannot_be_told(self, folder):
+    def test_what_was_written_over_since_is_of_both(self, folder):
         c = linked(folder)
 
         def model(request):
@@ -408,7 +408,20 @@ class TestWhoseItIs:
 
         scripted(model)
         tell(c, "write")
-        assert origins(Recording.objects.get()) == {"a.txt": "unsure"}
+        assert origins(Recording.objects.get()) == {"a.txt": "both"}
+
+    def test_a_call_that_failed_has_written_nothing(self, folder):
+        c = linked(folder)
+        (folder / "a.md").write_text("of before\n")
+
+        def hers():
+            (folder / "a.md").write_text("hers\n")
+            return say("ok")
+
+        fails = call("edit_file", path="a.md", old="not there", new="its")
+        scripted(self.apart(call("write_file", path="c.md", content="text\n"), fails, hers))
+        tell(c, "write")
+        assert origins(Recording.objects.get()) == {"c.md": "own", "a.md": "outside"}
 
     @pytest.mark.parametrize("is_there", [True, False])
     def test_what_others_wrote_in_place_and_the_turn_then_edited_is_of_both(self, folder, is_there):
@@ -423,7 +436,7 @@ class TestWhoseItIs:
 
         scripted(self.apart(call("write_file", path="c.md", content="text\n"), hers))
         tell(c, "write")
-        assert origins(Recording.objects.get()) == {"c.md": "own", "a.md": "unsure"}
+        assert origins(Recording.objects.get()) == {"c.md": "own", "a.md": "both"}
 
     def test_a_file_that_was_written_through_a_link_is_known_by_where_that_led_then(self, folder):
         c = linked(folder)

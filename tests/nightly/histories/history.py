@@ -48,7 +48,7 @@ class TurnDone:
     after: Tree
     acts: list[Act]
     listed: list[str] = field(default_factory=list)  # paths that the product lists
-    unsure: set[str] = field(default_factory=set)  # of which it says so
+    unsure: set[str] = field(default_factory=set)  # of which it says so, or that both wrote it
 
     def touched_by(self, is_own: bool) -> set[str]:
         own = (act.touched for act in self.acts if (act.who == self.token) == is_own)
@@ -381,15 +381,18 @@ class History:
             for path in {each["path"], each["was"]} - {""}:
                 listed.setdefault(path, set()).add(each["origin"])
         turn.listed = sorted({each["path"] for each in answer["changes"] if each["path"]})
-        turn.unsure = {path for path, called in listed.items() if "unsure" in called}
+        turn.unsure = {path for path, called in listed.items() if called & {"unsure", "both"}}
         own, others = turn.touched_by(True), turn.touched_by(False)
         for each in answer["changes"]:
-            if each["origin"] == "unsure":
+            if each["origin"] in ("unsure", "both"):
                 paths = {each["path"], each["was"]} - {""}
                 both = bool(paths & own and paths & others)
                 whose = "both" if both else "own" if paths & own else "theirs"
-                self.count(f"unsure {whose} {each['kind']}")
-                self.log.append(f"unsure, {whose}, {each['kind']}: {turn.token} {sorted(paths)}")
+                self.count(f"{each['origin']} {whose} {each['kind']}")
+                words = f"{whose}, {each['kind']}: {turn.token} {sorted(paths)}"
+                self.log.append(f"{each['origin']}, {words}")
+                if each["origin"] == "both" and not both:
+                    self.say("called both though one wrote", words)
         for path in {*turn.before, *turn.after, *listed}:
             is_other = turn.before.get(path) != turn.after.get(path)
             called = listed.get(path, set())
