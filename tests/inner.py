@@ -293,6 +293,7 @@ from console.live.consumers import NOT_YOURS, SIGN_IN, TOO_MANY, Conversation, a
 from console.live.sessions import Credential
 from console.management import main
 from console.management.commands.plan import Command
+from console.management.plan_options import BY_ID
 from console.markdown import (
     LONG_OPEN_BLOCK,
     MOST_WEIGHT,
@@ -389,7 +390,7 @@ from plans.queries import (
 from plans.reviews import Material, question_text
 from plans.search import NEEDS_ME, Query, in_groups, search_plans
 from plans.snapshot import PlanSnapshot, SubtaskSnapshot, conversation_snapshot, plan_snapshot
-from plans.status import MARKS, STATUSES, statuses_of
+from plans.status import MARKS, STATUSES, Status, statuses_of
 from plans.subplans import settle_planning, start_for_parent
 from plans.text_plans import plan_in_text
 from plans.tools import text_and_standing, waits_for

@@ -1,28 +1,21 @@
 """A plan's status is one word, and every place says the same."""
 
-import re
-from io import StringIO
-
 import pytest
-from django.core.management import call_command
 from django.db.models import F
 
 from agents.models import ToolCall, Turn, TurnState
-from plans.models import ActivePlan, Attempt, Plan
+from plans.models import Attempt, Plan
 from tests.inner import NEED_KINDS as KINDS
 from tests.inner import (
     STATUSES,
     attempt_words,
-    grouped,
-    local_owner,
     needs_of,
     plan_snapshot,
     search,
     statuses_of,
 )
-from tests.markup import flat
 from tests.plans.random_plans import RandomPlans
-from tests.world import person, signed_in
+from tests.world import person
 
 pytestmark = pytest.mark.django_db
 
@@ -76,38 +69,6 @@ def test_needs_you_lists_a_plan_once_for_what_its_status_says(plans):
 
 def test_every_name_has_a_word_a_mark_and_a_group():
     assert all(each.word and each.mark and each.group for each in STATUSES.values())
-
-
-def test_page_list_sidebar_api_and_command_say_the_same_word():
-    owner = local_owner()
-    plans = RandomPlans(99, owner).fill(40)
-    client = signed_in(owner)
-    found = statuses_of(each.pk for each in plans)
-    listed = StringIO()
-    call_command("plan", "list", stdout=listed)
-    said = dict(re.findall(r"^(\d+)  (.+?)  +\d+/", listed.getvalue(), re.MULTILINE))
-    rows = {
-        row.pk: row
-        for group in grouped(owner, [], by_date=True, current=None)
-        for row in group.rows
-    }
-    for plan in plans:
-        word = found[plan.pk].word
-        assert client.get(f"/api/plans/{plan.pk}").json()["standing"] == word
-        page = flat(client.get(f"/plans/{plan.pk}/").content.decode())
-        assert word in page or found[plan.pk].mark_name in page, (plan.pk, word)
-        assert said[str(plan.pk)] == word
-        assert f"{word}." in plan_text(plan)
-        pointer = ActivePlan.objects.filter(plan=plan).first()
-        if pointer and pointer.pk in rows and not pointer.asked_goal:
-            row = rows[pointer.pk]
-            assert row.shape in ("", "waiting", "question", found[plan.pk].mark)
-
-
-def plan_text(plan):
-    out = StringIO()
-    call_command("plan", "export", str(plan.pk), stdout=out)
-    return out.getvalue()
 
 
 def test_every_class_of_failure_has_words_of_its_own():

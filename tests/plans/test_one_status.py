@@ -1,0 +1,154 @@
+"""Every door says the same of a plan: status, word, mark, count, and what of it needs a person."""
+
+from importlib import import_module
+
+import pytest
+from django.db.models import Q
+
+from agents.models import Conversation
+from plans.models import ActivePlan, Plan
+from tests.inner import STATUSES, Status, local_owner
+from tests.plans.outer_doors import NEEDS, Reader
+from tests.plans.random_plans import RandomPlans
+from tests.world import signed_in
+
+pytestmark = pytest.mark.django_db
+
+SEED, FEW = 27, 12  # plans that are of many kinds; all homes: tests/nightly/test_one_status.py
+URGENT = ("failed", "regressed", "question", "waiting")
+ASKING = (("waiting", "Waiting for you"), ("question", "Waiting for your answer"))
+ASKED_FOR = (("in_progress", "Writing a plan"), ("waiting", "Waits for your answer"))
+
+
+def read(seed, plans):
+    owner = local_owner()
+    made = RandomPlans(seed, owner)
+    made.fill(plans)
+    every = Plan.objects.order_by("pk").values_list("pk", flat=True)
+    return Reader(signed_in(owner), every, [each.pk for each in made.conversations]).read()
+
+
+def faults_of(home):
+    """A sentence for each thing that two doors say differently."""
+    found = [
+        f"plan {plan}: {field} is {a!r} in {one} and {b!r} in {two}"
+        for one, two, plan, field, a, b in home.differences()
+    ]
+    for check in (of_filters, of_needs, of_numbers, of_marks):
+        found += check(home)
+    return found
+
+
+def of_filters(home):
+    """The list's filters and numbers go by the status."""
+    told, listed = home.plans["API, one"], home.plans["API, list"].keys()
+    states = dict(Plan.objects.values_list("pk", "state"))
+    needs_me = {pk for pk in listed if told[pk].attention != "none"}
+    done = {pk for pk in listed if told[pk].word == "Finished"}
+    abandoned = {pk for pk in listed if states[pk] == "abandoned"}
+    wanted = {
+        "all": set(listed),
+        "needs-me": needs_me,
+        "API, needs-me": needs_me,
+        "failed": {pk for pk in listed if told[pk].attention == "failed"},
+        "done": done,
+        "abandoned": abandoned,
+        "open": listed - done - abandoned,
+    }
+    for name, rows in wanted.items():
+        found = home.rows.get(name, set())
+        yield from (f"plan {pk}: the filter {name} has it wrongly" for pk in found - rows)
+        yield from (f"plan {pk}: the filter {name} leaves it out" for pk in rows - found)
+        if home.tabs.get(name, len(rows)) != len(rows):
+            yield f"the filter {name} holds {len(rows)} plans, and says {home.tabs[name]}"
+
+
+def of_needs(home):
+    """Needs you has each plan in view once for what its status says, and each call that asks."""
+    needs = home.plans.get("Needs you, API", {})
+    in_view = Plan.objects.filter(conversation__parent_call=None).exclude(
+        Q(conversation__archived_at__isnull=False, run="idle")
+        | Q(pk__in=ActivePlan.objects.exclude(asked_goal="").values("plan"))
+        | Q(card__hidden=True)
+    )
+    questions = {
+        home.calls[int(key.partition("-")[2])]
+        for key in home.needs["API"]
+        if key.startswith("question-")
+    }
+    for plan in in_view:
+        attention = home.plans["API, one"][plan.pk].attention
+        need = needs[plan.pk].need if plan.pk in needs else None
+        if need != NEEDS.get(attention):
+            yield f"plan {plan.pk}: {attention} in the API, and {need} in Needs you"
+        if attention == "approval" and not home.asks[plan.pk]:
+            yield f"plan {plan.pk}: waits for no call"
+        if attention == "question" and plan.conversation_id not in questions:
+            yield f"plan {plan.pk}: its question is not in Needs you"
+    for pk, calls in home.asks.items():
+        yield from (f"plan {pk}: {c} is not in Needs you" for c in calls if c not in home.calls)
+
+
+def of_numbers(home):
+    """As many wait in the title of every page, beside it, and in Needs you."""
+    keys = home.needs["API"]
+    for door, number in home.counts.items():
+        if number != len(keys):
+            yield f"{len(keys)} things wait, and {door} says {number}"
+    for door, found in home.needs.items():
+        if found != keys[: len(found)]:
+            yield f"other things wait in {door}"
+
+
+def of_marks(home):
+    """In the list beside: the mark of the plan in the drawer, unless something more pressing asks
+    in that conversation, or another plan is asked for."""
+    marks = home.marks["sidebar, elsewhere"]
+    shown = Conversation.objects.filter(parent_call=None, archived_at=None)
+    assert marks.keys() == set(shown.values_list("pk", flat=True))
+    asked_for = set(ActivePlan.objects.exclude(asked_goal="").values_list("pk", flat=True))
+    for conversation, mark in marks.items():
+        said = home.plans.get("drawer", {}).get(home.active.get(conversation))
+        wanted = [(said.mark, said.word) if said and said.mark != "abandoned" else ("", "")]
+        if conversation in home.calls.values():
+            wanted = wanted if wanted[0][0] in URGENT else ASKING
+        elif conversation in asked_for:
+            wanted = ASKED_FOR
+        if mark not in wanted:
+            yield f"conversation {conversation}: {mark} in the list beside, and not {wanted}"
+
+
+def test_every_door_says_the_same_of_random_plans():
+    faults = faults_of(read(SEED, FEW))
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize(
+    ("reader", "doors"),
+    [
+        ("plans.search.statuses_of", ["list", "plans of the conversation", "command, list"]),
+        ("plans.needs.statuses_of", ["Needs you"]),
+        ("console.sidebar.statuses_of", ["the list beside"]),
+        ("plans.snapshot.status_of", ["drawer", "page of the plan", "API, one", "command, show"]),
+        ("plans.snapshot.progress", ["drawer", "export of the plan", "command, show"]),
+        ("console.needs.needs_of", ["tab of", "entry of"]),
+    ],
+)
+def test_it_is_seen_when_one_reader_says_something_else(reader, doors, monkeypatch):
+    path, _, name = reader.rpartition(".")
+    right = getattr(import_module(path), name)
+    monkeypatch.setattr(reader, lambda *given: wrong(right(*given)))
+    faults = faults_of(read(SEED, FEW))
+    assert all(any(door in fault for fault in faults) for door in doors), faults
+
+
+def wrong(said):
+    """Something near to it: a run that has stopped, one subtask more, nothing that waits."""
+    if isinstance(said, dict):
+        return {plan: wrong(status) for plan, status in said.items()}
+    if isinstance(said, list):
+        return []
+    if isinstance(said, Status):
+        return STATUSES["stopped"]
+    return said.model_copy(update={"done": said.done + 1})
