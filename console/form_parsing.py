@@ -12,6 +12,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from agents.errors import Invalid, about
 from agents.models import Conversation
+from plans import actions
 from plans.expected_version import Expected, demand_active, plan_in
 from plans.models import Plan
 
@@ -55,14 +56,25 @@ def plan_in_form(request: HttpRequest, conversation: Conversation) -> Plan:
 def plan_on_page(request: HttpRequest, conversation: Conversation) -> tuple[Plan, int]:
     """For what starts or changes something: the plan in the drawer, and the version on the page.
 
-    The verb compares the version, within its own transaction.
+    From a card of "Needs you" it is the card's plan, which comes into the drawer then. The verb
+    compares the version, within its own transaction.
     """
     seen = expected(request)
     if seen is None:
         raise Invalid(str(UNNAMED))
     plan = plan_in(conversation, seen.plan_id)
+    if "need" in request.POST:
+        plan = actions.activate_plan(plan, request.user.get_username())
     demand_active(plan)
     return plan, seen.version
+
+
+def text_in(request: HttpRequest, refusal: str) -> str:
+    """What the form says as `text`; refused with this sentence where it says nothing."""
+    text = request.POST.get("text", "").strip()
+    if not text:
+        raise Invalid(refusal)
+    return text
 
 
 def lines(text: str) -> Iterator[tuple[int, str]]:

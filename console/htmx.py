@@ -20,6 +20,7 @@ from agents.models import Conversation
 from console import components
 from console.form_parsing import EVENT, number
 from console.language import grouped
+from console.needs_pieces import press_card
 
 # What forms send, as sentences call it.
 FIELDS = {
@@ -55,8 +56,9 @@ def verb(alert: str) -> Callable[[Verb], View]:
     """A view for one verb on a conversation: `verb(request, conversation, by, …)`.
 
     What it returns is added to the answer. A refusal is shown in the element `alert`, which may
-    name parts of the address. The header says which event the page has to show by then
-    (static/js/requests.js: shown).
+    name parts of the address. From a card of "Needs you", which the form names as `need`, it is
+    shown there, and the answer is what became of the card. The header says which event the page
+    has to show by then (static/js/requests.js: shown).
     """
 
     def decorate(do: Verb) -> View:
@@ -65,10 +67,15 @@ def verb(alert: str) -> Callable[[Verb], View]:
         def view(request: HttpRequest, pk: int, **where: object) -> HttpResponse:
             conversation, by = own_conversation(request, pk), request.user.get_username()
             extra: str | HttpResponse = ""
+            card = request.POST.get("need")
+
+            def act() -> str | HttpResponse:
+                return do(request, conversation, by, **where) or ""
+
             status, sentence = 200, ""
             headers: Mapping[str, str] = {}
             try:
-                extra = do(request, conversation, by, **where) or ""
+                extra = act() if card is None else press_card(request, conversation, act)
             except (NotFound, Http404) as gone:
                 if not is_htmx(request):  # without scripts a page of its own says so
                     raise Http404 from gone
@@ -84,7 +91,8 @@ def verb(alert: str) -> Callable[[Verb], View]:
             if not is_htmx(request):
                 return redirect("conversation", conversation.pk)
             conversation.refresh_from_db(fields=["seq"])
-            html = components.alert(alert.format(**where), sentence) + extra
+            target = alert.format(**where) if card is None else f"need-{card}-alert"
+            html = components.alert(target, sentence) + extra
             headers = {**headers, "Planside-Seq": str(conversation.seq)}
             return HttpResponse(html, status=status, headers=headers)
 

@@ -25,6 +25,7 @@ LATELY = timedelta(minutes=10)
 class Waiting:
     """What waits for a person now, and what has ended lately: drawn on every page."""
 
+    owner: int
     needs: list[Need]
     ended: list[str]
     preferences: Preferences
@@ -54,7 +55,7 @@ class Waiting:
 def waiting_for(owner: int, preferences: Preferences) -> Waiting:
     since = timezone.now() - LATELY
     ended = ended_of(owner, since, replies=preferences.tells_replies)
-    return Waiting(needs_of(owner), ended, preferences)
+    return Waiting(owner, needs_of(owner), ended, preferences)
 
 
 def waiting_now(request: HttpRequest) -> Waiting:

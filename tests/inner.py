@@ -342,7 +342,6 @@ from console.templatetags.languages import COUNTED
 from console.thread import MESSAGES_PER_PAGE, last_groups
 from console.typed_text import MOST_LINKS, pieces_of, typed
 from console.views import first_run
-from console.views.needs import ACTIONS as NEED_ACTIONS
 from console.visible_text import MOST_BOXES_OF_CODE, visible, visible_code, visible_plain
 from plans import (
     approval_phrases,

@@ -144,10 +144,13 @@ def can_be_sent(element):
 
 
 def named(element):
-    """The plan and version that it stands with (static/js/requests.js: nameThePlan)."""
+    """The plan and version that it stands with (static/js/requests.js: nameThePlan), and the card of
+    "Needs you" (needs.js)."""
     around = (each.given for each in element.above() if "data-plan-id" in each.given)
     plan = next(around, {})
-    return {"plan": plan.get("data-plan-id", ""), "version": plan.get("data-version", "")}
+    needs = [each.given["data-need"] for each in element.above() if "data-need" in each.given]
+    card = {"need": needs[0]} if needs else {}
+    return {"plan": plan.get("data-plan-id", ""), "version": plan.get("data-version", "")} | card
 
 
 def values_of(element):

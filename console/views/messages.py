@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import mark_safe
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 from django_htmx.http import HttpResponseClientRedirect
 
 from agents import actions
 from agents.changes.preview import FileChanged
 from agents.engine.subagents import show_call_again
-from agents.errors import NoModel, Refused
+from agents.errors import Conflict, NoModel, Refused
+from agents.events import lock_conversation
 from agents.models import Conversation, Lane, Message, ToolCall
-from console import alternatives, chat_commands
+from console import alternatives, chat_commands, plan_requests
 from console.changes.calls import diff_of, result_of
 from console.components import partial
-from console.form_parsing import expected, number, numbers
+from console.form_parsing import expected, number, numbers, text_in
 from console.htmx import is_htmx, own_conversation, seen_by, verb
+from console.throttling import count_message
 from console.views.first_run import draw_notes
 from plans import actions as plan_actions
+from plans.queries import plan_of_turn
 
 
 @verb(alert="say-alert")
@@ -155,12 +160,37 @@ def try_now(request: HttpRequest, conversation: Conversation, by: str, message: 
 @verb(alert="say-alert")
 def decide(request: HttpRequest, conversation: Conversation, by: str, call: int) -> None:
     """A call of the conversation's own agent, or of one that works for it."""
-    row = get_object_or_404(ToolCall, pk=call)
-    if row.turn.conversation.top != conversation.pk:
-        raise Http404
+    row = call_here(conversation, call)
     decision, reason = request.POST.get("decision", ""), request.POST.get("reason", "")
     try:
         actions.decide_call(row, decision, by, reason, request.POST.get("against", ""))
     except FileChanged:
         show_call_again(row)
         raise
+
+
+@verb(alert="say-alert")
+def answer(request: HttpRequest, conversation: Conversation, by: str, call: int) -> None:
+    """Answer the call's question; the words are nothing else, whatever they are.
+
+    The draft in the message box stays, which `say` would take.
+    """
+    row = call_here(conversation, call)
+    asking = plan_of_turn(row.turn)
+    if asking is None or row.state != ToolCall.State.ASKED:
+        raise Conflict(gettext("The plan has no open question."))
+    text = text_in(request, gettext("Write an answer first."))
+    actions.check_text(text)
+    count_message(conversation.owner_id)
+    with transaction.atomic():
+        lock_conversation(conversation.pk)
+        plan_requests.typed(conversation, text, by, "answer", stays=True)
+        plan_actions.answer_question(asking, text, by)
+
+
+def call_here(conversation: Conversation, call: int) -> ToolCall:
+    """One of the conversation's own agent, or of one that works for it."""
+    row = get_object_or_404(ToolCall, pk=call)
+    if row.turn.conversation.top != conversation.pk:
+        raise Http404
+    return row

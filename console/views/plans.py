@@ -13,9 +13,9 @@ from django.views.decorators.http import require_GET
 from agents.engine.usage import NAMES
 from agents.errors import Invalid
 from agents.models import Conversation
-from console import components, plan_requests
+from console import chat_commands, components, plan_requests
 from console.components import replace, replace_content
-from console.form_parsing import UNNAMED, number, plan_in_form, plan_on_page
+from console.form_parsing import UNNAMED, number, plan_in_form, plan_on_page, text_in
 from console.htmx import own_conversation, person, verb
 from console.plan_versions import versions as versions_of
 from console.status_labels import label_of_status
@@ -23,9 +23,9 @@ from console.views.plan_checks import save_open
 from console.views.plan_comments import keep_open, seen_on_page
 from plans import actions, search
 from plans.attempts import why_over
-from plans.expected_version import plan_in
-from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, Plan
-from plans.queries import checklist
+from plans.expected_version import Expected, demand_version, plan_in
+from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, Plan, Run
+from plans.queries import checklist, has_work_left
 from plans.schemas import PlanEdit, SubtaskDraft
 
 MOST_LISTED = 200  # plans of a conversation
@@ -83,6 +83,27 @@ def cancel_asking(request: HttpRequest, conversation: Conversation, by: str) -> 
     if asking is None:
         raise Invalid(str(UNNAMED))
     actions.cancel_request(conversation, by, asking)
+
+
+@verb(alert="say-alert")
+def answer_asking(request: HttpRequest, conversation: Conversation, by: str) -> None:
+    """What the agent wanted to know before it makes the plan that was asked for.
+
+    The draft in the message box stays, which `say` would take.
+    """
+    text = text_in(request, gettext("Write an answer first."))
+    asking = number(request.POST.get("asking"))
+    chat_commands.handle_message(conversation, text, by, asking=asking, question=0)
+
+
+@verb(alert="plan-alert")
+def revise(request: HttpRequest, conversation: Conversation, by: str) -> None:
+    """Say what should be different, for the agent; the draft in the message box stays."""
+    text = text_in(request, gettext("Say what should be different."))
+    plan, version = plan_on_page(request, conversation)
+    demand_version(plan, version)
+    seen = Expected(plan.pk, version)
+    chat_commands.handle_message(conversation, text, by, seen, question=0)
 
 
 @verb(alert="plan-alert")
@@ -169,9 +190,12 @@ def retry(request: HttpRequest, conversation: Conversation, by: str, key: str) -
 
 @verb(alert="skip-alert")
 def skip(request: HttpRequest, conversation: Conversation, by: str, key: str) -> None:
+    """From a card of "Needs you", where nothing else would make the rest go on, it does."""
     plan, version = plan_on_page(request, conversation)
     reason = request.POST.get("reason", "")
-    actions.skip_subtask(plan, key, by, reason, version)
+    plan = actions.skip_subtask(plan, key, by, reason, version)
+    if "need" in request.POST and plan.run == Run.IDLE and has_work_left(plan):
+        actions.run_plan(plan, by, version=version)
 
 
 @verb(alert="replan-alert")
@@ -186,18 +210,17 @@ def replan(
 
 @verb(alert="budget-alert")
 def raise_budget(request: HttpRequest, conversation: Conversation, by: str) -> None:
-    """Raise the limits that halted the run, and go on."""
-    raise_limits(request, *plan_on_page(request, conversation), by)
+    """Raise the limits that halted the run to what was typed, and go on.
 
-
-@transaction.atomic
-def raise_limits(request: HttpRequest, plan: Plan, version: int, by: str) -> None:
-    """To what was typed; limits that still halt it are not kept."""
+    Limits that still halt it are not kept.
+    """
     typed = {name: request.POST[name] for name in NAMES if request.POST.get(name)}
     limits: dict[str, object] = {name: number_in(text) for name, text in typed.items()}
-    plan = actions.raise_budget(plan, by, limits, version)
-    if still := why_over(plan):
-        raise Invalid(gettext("That is not enough: {still}.").format(still=still))
+    with transaction.atomic():
+        plan, version = plan_on_page(request, conversation)
+        plan = actions.raise_budget(plan, by, limits, version)
+        if still := why_over(plan):
+            raise Invalid(gettext("That is not enough: {still}.").format(still=still))
 
 
 def number_in(text: str) -> float | str:

@@ -60,8 +60,8 @@ function allUp() {
 const OFTEN = 250; // ms between two looks, as what moves need not change
 const GLIDING = 400; // ms in which what a person's own press has opened comes to its place
 const VERBS = [
-  ...["activate", "again", "approve", "check", "decide", "go-back", "go-on", "look", "looked", "make-admin"],
-  ...["raise", "replan", "restore", "resume", "retry", "run", "skip", "start", "try"],
+  ...["activate", "again", "approve", "check", "decide", "go-back", "looked", "make-admin"],
+  ...["raise", "replan", "restore", "resume", "retry", "run", "skip", "try"],
 ];
 const WHERE = ["hx-post", "action"].flatMap((name) =>
   VERBS.flatMap((verb) => [`[${name}$="/${verb}"]`, `[${name}*="/${verb}?"]`]),

@@ -105,6 +105,8 @@ always(() => {
 document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
   if (list() && ctx.request.method === "POST") {
     posts += 1;
+    const card = ctx.sourceElement.closest("[data-need]");
+    if (card) ctx.request.body.set("need", card.dataset.need);
     for (const [name, key] of shown()) ctx.request.body.append(name, key);
   }
 });

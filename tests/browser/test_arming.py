@@ -7,7 +7,6 @@ from django.urls import get_resolver, resolve
 from playwright.sync_api import expect
 
 from tests.browser.test_needs import waiting
-from tests.inner import NEED_ACTIONS
 from tests.lint.test_layers import ROOT
 from tests.tab import LIVE
 
@@ -20,7 +19,6 @@ GRANT = {
     *("subtask-check", "subtask-looked", "retry", "again", "try-now", "decide", "restore"),
     *("chain-run", "person-make-admin"),
 }
-OF_NEEDS = {"start", "go-on", "retry", "skip", "replan", "raise", "check", "decide", "look"}
 STANDS = """() => {
   let now = performance.now();
   performance.now = () => now;
@@ -36,8 +34,7 @@ POSTING = """() => [...document.querySelectorAll("button")].flatMap((button) => 
 
 
 def grants(path):
-    match = resolve(path)
-    return match.url_name in GRANT or match.kwargs.get("action") in OF_NEEDS
+    return resolve(path).url_name in GRANT
 
 
 def granting(tab):
@@ -338,10 +335,9 @@ QUIET = {
     *("plan-cancel", "plan-cancel-asking", "plan-beside", "plan-pause", "plan-stop", "plan-edit"),
     *("plan-delete", "plan-use-again", "plan-comments-send", "subtask-add", "subtask-edit"),
     *("subtask-move", "subtask-remove", "subtask-comment", "subtask-comment-remove"),
-    *("check-save", "check-remove", "plan-mode"),
+    *("check-save", "check-remove", "plan-mode", "plan-revise", "plan-answer-asking"),
 }
 READ = {"plan", "plan-version", "plan-versions", "plan-export", "check-editor", "agent-plan-mode"}
-OF_NEEDS_QUIET = {"answer", "say", "give-up", "change", "cancel"}
 
 
 def test_each_address_of_a_plan_grants_or_does_not_and_the_script_knows_it():
@@ -351,10 +347,9 @@ def test_each_address_of_a_plan_grants_or_does_not_and_the_script_knows_it():
     }
     names = {name for name in last if name.startswith(("plan-", "subtask-", "check-"))}
     assert names - GRANT - QUIET - READ == set(), "name it in GRANT or in QUIET"
-    assert set(NEED_ACTIONS) == OF_NEEDS | OF_NEEDS_QUIET
     script = (ROOT / "static" / "js" / "approving.js").read_text()
     verbs = set(
         re.findall(r'"([a-z-]+)"', script.partition("const VERBS = [")[2].partition("];")[0])
     )
-    assert verbs == {last[name] for name in GRANT} | OF_NEEDS
+    assert verbs == {last[name] for name in GRANT}
     assert not verbs & {last[name] for name in QUIET & set(last)} - {"again"}

@@ -84,6 +84,7 @@ NEEDS_VERSION = [
     ("subtasks/s1/checks/remove", {"check": "c1"}, checked),
     ("subtasks/s1/looked", {}, done_by_word),
     ("comments/send", {}, commented),
+    ("revise", {"text": "Shorter, please"}, waiting),
 ]
 NEEDS_PLAN = [("stop", {}, running), ("pause", {}, running), ("cancel", {}, waiting)]
 ALL = NEEDS_VERSION + NEEDS_PLAN

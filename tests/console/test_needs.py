@@ -37,10 +37,20 @@ def only_need(name="alice"):
     return need
 
 
-def press(client, need, action, **values):
-    address = f"/c/{need.conversation}/needs/{need.key}/{action}"
+def press(client, need, path, **values):
+    """A button of the card, as static/js/needs.js and requests.js send it."""
     named = {"plan": need.plan, "version": need.version} if need.plan else {}
-    return client.post(address, {**named, "shows": need.key, **values}, headers=HTMX)
+    sent = {**named, "need": need.key, "shows": need.key, **values}
+    return client.post(f"/c/{need.conversation}/{path}", sent, headers=HTMX)
+
+
+def decide(client, need, decision, **values):
+    return press(client, need, f"calls/{need.call}/decide", decision=decision, **values)
+
+
+def answer_question(client, text):
+    need = only_need()
+    return press(client, need, f"calls/{need.call}/answer", text=text)
 
 
 def page(client):
@@ -65,7 +75,7 @@ def test_a_plan_can_be_read_whole_and_started_there(alice):
     shown = page(alice)
     assert "Waiting for you to start it" in shown and ", 2 subtasks, version 1" in shown
     assert "Nothing needs you." not in shown
-    answer = press(alice, only_need(), "start").content.decode()
+    answer = press(alice, only_need(), "plan/approve").content.decode()
     assert plan_of(c).approved_version == 1
     assert "Started. Tidy the docs goes on." in flat(answer)
 
@@ -74,7 +84,7 @@ def test_another_version_than_the_one_on_the_card_is_not_started(alice):
     c = proposed_plan("One", "Two")
     need = only_need()
     actions.update_subtask(plan_of(c), "s1", {"name": "Uno"}, "alice")
-    answer = press(alice, need, "start")
+    answer = press(alice, need, "plan/approve")
     assert plan_of(c).approved_version is None
     assert "It is v2 now." in answer.content.decode()
 
@@ -83,7 +93,7 @@ def test_a_plan_with_comments_that_have_not_gone_is_not_started_there(alice):
     c = proposed_plan("Read", "Write")
     need = only_need()
     actions.keep_comment(plan_of(c), "s1", "Only the README", "alice")
-    answer = press(alice, need, "start")
+    answer = press(alice, need, "plan/approve")
     assert answer.status_code == 409
     said = flat(answer.content.decode())
     assert (
@@ -96,7 +106,7 @@ def test_a_call_is_allowed_there_and_the_card_becomes_a_line(alice):
     plain()
     need = only_need()
     assert "Let it use write_file?" in page(alice)
-    answer = flat(press(alice, need, "decide", decision="allow_once").content.decode())
+    answer = flat(decide(alice, need, "allow_once").content.decode())
     assert f'id="need-{need.key}"' in answer and "Allowed once. write it goes on." in answer
     assert ToolCall.objects.get(tool="write_file").decision == "allow_once"
 
@@ -104,11 +114,11 @@ def test_a_call_is_allowed_there_and_the_card_becomes_a_line(alice):
 def test_what_was_answered_in_another_window_is_said(alice):
     plain()
     need = only_need()
-    press(alice, need, "decide", decision="deny", reason="no")
+    decide(alice, need, "deny", reason="no")
     drive()
     said = flat(changes(alice, need.key).content.decode())
     assert "Denied in another window at" in said
-    late = press(alice, need, "decide", decision="allow_once")
+    late = decide(alice, need, "allow_once")
     assert late.status_code == 200 and "Denied in another window at" in flat(late.content.decode())
 
 
@@ -116,7 +126,7 @@ def test_a_helpers_call_is_decided_there(alice):
     by_a_helper()
     need = only_need()
     assert "It works for" in page(alice)
-    press(alice, need, "decide", decision="allow_once")
+    decide(alice, need, "allow_once")
     assert ToolCall.objects.get(tool="write_file").decision == "allow_once"
 
 
@@ -125,9 +135,8 @@ def test_an_answer_is_an_answer_whatever_its_words(alice):
         [*PLANNED, call("ask_user", question="Which half?"), done(), done(), say("ok")], END
     )
     tell(c, "go")
-    need = only_need()
     assert "Which half?" in page(alice)
-    press(alice, need, "answer", text="/clear")
+    answer_question(alice, "/clear")
     asked = ToolCall.objects.get(tool="ask_user")
     assert asked.result == "The person answered: /clear"
     assert not Conversation.objects.get(pk=c.pk).cleared_seq
@@ -139,7 +148,7 @@ def test_an_empty_answer_is_refused_below_its_field(alice):
     )
     tell(c, "go")
     need = only_need()
-    answer = press(alice, need, "answer", text=" ")
+    answer = press(alice, need, f"calls/{need.call}/answer", text=" ")
     assert answer.status_code == 422
     assert f'hx-target="#need-{need.key}-alert"' in answer.content.decode()
 
@@ -150,7 +159,7 @@ def test_a_draft_in_the_conversation_outlives_an_answer(alice):
     )
     tell(c, "go")
     Conversation.objects.filter(pk=c.pk).update(draft="half a thought")
-    press(alice, only_need(), "answer", text="The left one")
+    answer_question(alice, "The left one")
     assert Conversation.objects.get(pk=c.pk).draft == "half a thought"
 
 
@@ -165,7 +174,7 @@ def test_a_failed_plan_says_what_failed_and_what_stays(alice):
 def test_a_failed_subtask_is_settled_there(alice, action):
     failing()
     scripted(say("…"))
-    answer = press(alice, only_need(), action, subtask="s1")
+    answer = press(alice, only_need(), f"plan/subtasks/s1/{action}")
     assert answer.status_code == 200, answer.content
     assert [need.kind for need in needs_of(person().pk) if need.kind == "failed"] == []
 
@@ -176,7 +185,7 @@ def test_after_a_skip_the_rest_goes_on_from_there(alice):
     shown = page(alice)
     assert "Waiting for you to go on</b>, next is subtask 2 of 2" in shown
     assert "Two" in shown
-    answer = press(alice, only_need(), "go-on")
+    answer = press(alice, only_need(), "plan/again")
     assert b"Went on" in answer.content
     assert plan_of(c).run == "queued" and needs_of(person().pk) == []
 
@@ -189,7 +198,7 @@ def test_a_plan_beside_the_one_in_the_drawer_is_brought_there(alice):
     other = actions.use_again(first, "alice")
     actions.activate_plan(other, "alice")
     needs = {need.plan: need for need in needs_of(person().pk)}
-    answer = press(alice, needs[first.pk], "start")
+    answer = press(alice, needs[first.pk], "plan/approve")
     assert answer.status_code == 200
     assert Plan.objects.get(pk=first.pk).is_confirmed
 
@@ -208,13 +217,13 @@ def test_the_number_stands_beside_the_conversations_and_the_tag_changes_with_it(
 def test_nobody_answers_for_another(alice):
     proposed_plan("One")
     need = only_need()
-    assert press(signed_in(person("bob")), need, "start").status_code == 404
+    assert press(signed_in(person("bob")), need, "plan/approve").status_code == 404
     assert not changes(signed_in(person("bob")), need.key).content.count(b"Tidy the docs")
 
 
 def test_many_cards_are_drawn_in_part(alice, monkeypatch):
     monkeypatch.setattr("console.need_cards.MOST_CARDS", 2)
-    monkeypatch.setattr("console.views.needs.MOST_CARDS", 2)
+    monkeypatch.setattr("console.needs_pieces.MOST_CARDS", 2)
     for _ in range(3):
         proposed_plan("One")
     shown = page(alice)
@@ -253,7 +262,9 @@ def test_where_no_plan_came_of_it_sidebar_drawer_page_and_title_say_the_same(ali
 def test_the_plan_that_was_asked_for_is_made_with_the_answer_given_there(alice):
     c = answered_in_words()
     need = only_need()
-    answer = press(alice, need, "say", text="docs").content.decode()
+    answer = press(
+        alice, need, "plan/answer-asking", text="docs", asking=need.asking
+    ).content.decode()
     assert "Answered." in flat(answer)
     drive()
     assert plan_of(c).subtasks.get().name == "Look"
@@ -261,7 +272,8 @@ def test_the_plan_that_was_asked_for_is_made_with_the_answer_given_there(alice):
 
 def test_the_asking_for_a_plan_can_be_given_up_there(alice):
     answered_in_words()
-    answer = press(alice, only_need(), "give-up").content.decode()
+    need = only_need()
+    answer = press(alice, need, "plan/cancel-asking", asking=need.asking).content.decode()
     assert "Cancelled." in flat(answer)
     assert needs_of(person("alice").pk) == []
 
@@ -335,7 +347,7 @@ def test_a_plan_beside_the_one_in_the_drawer_is_looked_at_from_its_card(alice):
     first = plan_of(c)
     second = actions.create_plan(c, PlanDraft(title="Beside", subtasks=["Look"]), "alice")
     [need] = [each for each in needs_of(person().pk) if each.plan == first.pk]
-    answer = press(alice, need, "look", subtask="s1")
+    answer = press(alice, need, "plan/subtasks/s1/looked")
     assert answer.status_code == 200, answer.content.decode()
     assert first.subtasks.get(key="s1").looked_by == "alice"
     assert plan_of(c).pk == first.pk != second.pk

@@ -136,6 +136,7 @@ def test_the_list_of_what_waits_shows_the_change_anew_too():
     page = html(signed_in(person()).get("/needs/"))
     address = re.search(r'hx-post="([^"]*/decide)"', page)[1]
     values = {"decision": "allow_once", "against": re.search(r'"against" value="(\w+)"', page)[1]}
+    values["need"] = f"approval-{made.pk}"
     (files_of(c) / "a.txt").write_text("mine, and more\n")
     refused = signed_in(person()).post(address, values, headers=HTMX)
     assert refused.status_code == 409

@@ -76,7 +76,7 @@ SHARED = ("settings/models/<slug:name>/", "settings/tools/<slug:name>/", CHAIN)
 NOBODYS = (*SHARED, "texts/")
 # The further parameters: a row of the whole table, or a name within the first.
 ROWS = {"message", "call", "plan", "attempt_id", "turn", "attachment", "undo"}
-NAMES = {"key", "n", "source", "path", "need", "action"}
+NAMES = {"key", "n", "source", "path"}
 FOR_EVERYBODY = {"settings/models/<slug:name>/test", "settings/models/<slug:name>/list"}
 # A chain is read and run by everybody, with an agent of their own: tests/console/test_chains_page.py.
 FOR_EVERYBODY |= {CHAIN + each for each in ("file", "check", "run", "runs/<int:turn>")}
@@ -137,8 +137,6 @@ def things_of(name, secret):
         n=1,
         number=1,
         source="shared",
-        need=f"start-{plan.pk}-1",
-        action="start",
         lesson=1,
     )
 
