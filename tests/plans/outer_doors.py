@@ -287,6 +287,7 @@ class Reader:
             door = "sidebar, here" if conversation == pk else "sidebar, beside"
             self.home.marks.setdefault(door, {})[conversation] = mark
         assert own.keys() == others.keys()
+        self.sidebar("sidebar, live", self.get(f"/c/{pk}/changes?after=0"))
         active = json.loads(self.get(f"/api/conversations/{pk}/plan"))
         if active:
             self.home.active[pk] = active["id"]

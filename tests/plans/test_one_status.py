@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 from django.db.models import Q
 
-from agents.models import Conversation
+from agents.models import Conversation, Lane, TurnState
 from plans.models import ActivePlan, Plan
 from tests.inner import STATUSES, Status, local_owner
 from tests.plans.outer_doors import NEEDS, Reader
@@ -24,6 +24,10 @@ def read(seed, plans):
     owner = local_owner()
     made = RandomPlans(seed, owner)
     made.fill(plans)
+    return read_made(owner, made)
+
+
+def read_made(owner, made):
     every = Plan.objects.order_by("pk").values_list("pk", flat=True)
     return Reader(signed_in(owner), every, [each.pk for each in made.conversations]).read()
 
@@ -34,7 +38,7 @@ def faults_of(home):
         f"plan {plan}: {field} is {a!r} in {one} and {b!r} in {two}"
         for one, two, plan, field, a, b in home.differences()
     ]
-    for check in (of_filters, of_needs, of_numbers, of_marks):
+    for check in (of_filters, of_needs, of_numbers, of_marks, of_own_rows):
         found += check(home)
     return found
 
@@ -118,8 +122,54 @@ def of_marks(home):
             yield f"conversation {conversation}: {mark} in the list beside, and not {wanted}"
 
 
+def of_own_rows(home):
+    """In the list beside a conversation is marked as it is on other pages, there from the start and
+    by what the page is told later; a plan that was given up is named beside itself alone."""
+    for conversation, mark in home.marks["sidebar, elsewhere"].items():
+        for door in ("sidebar, here", "sidebar, live"):
+            own = home.marks[door][conversation]
+            if own != mark and (own[0] != "abandoned" or mark[0]):
+                yield f"conversation {conversation}: {own} in {door}, and {mark} elsewhere"
+
+
 def test_every_door_says_the_same_of_random_plans():
     faults = faults_of(read(SEED, FEW))
+    assert not faults, "\n".join(faults)
+
+
+ASIDE = {
+    "a reply asks while its plan waits to be started": ("todo", True, "reply"),
+    "a plan beside asks while the drawer is empty": ("todo", False, "beside"),
+    "a plan beside asks while the one in the drawer was given up": ("abandoned", True, "beside"),
+    "a plan beside asks while another is asked for": ("asked", True, "beside"),
+}
+
+
+@pytest.mark.parametrize("case", ASIDE)
+def test_a_row_says_what_asks_on_its_own_page_as_on_others(case):
+    state, in_drawer, asks = ASIDE[case]
+    owner = local_owner()
+    made = RandomPlans(SEED, owner, is_alone=True)
+    c = made.conversation()
+    made.conversations.append(c)
+    shown = Plan.objects.create(conversation=c, title="shown", card=made.message(c, "plan"))
+    shown.subtasks.create(key="s1", name="Read", position=1)
+    pointer = ActivePlan(conversation=c, plan=shown if in_drawer else None)
+    if state == "abandoned":
+        Plan.objects.filter(pk=shown.pk).update(state=state, reason="cancelled: no")
+    if state == "asked":
+        pointer.asked_goal, pointer.asked_message = "another", made.message(c)
+    pointer.save()
+    if asks == "reply":
+        made.reply_that_waits(c)
+    else:
+        beside = made.plan(c, works=True)
+        turn = made.turn(c, Lane.RUN, TurnState.WAITING, beside, "approval")
+        made.attempt_of(beside, turn)
+        beside.run, beside.pause_reason = "paused", "approval"
+        beside.save()
+        made.wait(turn, "approval")
+    faults = faults_of(read_made(owner, made))
     assert not faults, "\n".join(faults)
 
 
@@ -152,3 +202,20 @@ def wrong(said):
     if isinstance(said, Status):
         return STATUSES["stopped"]
     return said.model_copy(update={"done": said.done + 1})
+
+
+def test_no_door_calls_an_open_plan_finished_where_something_is_not_true_any_more():
+    owner = local_owner()
+    made = RandomPlans(SEED, owner, is_alone=True)
+    c = made.conversation()
+    plan = Plan.objects.create(
+        conversation=c, title="open", approved_version=1, state="in_progress"
+    )
+    plan.subtasks.create(key="s1", name="Read", position=1, state="done", verified=False)
+    plan.subtasks.create(key="s2", name="Write", position=2)
+    ActivePlan.objects.create(conversation=c, plan=plan)
+    client = signed_in(owner)
+    for door in (f"/c/{c.pk}/", f"/c/{c.pk}/plans", f"/plans/{plan.pk}/", "/plans/", "/needs/"):
+        page = client.get(door).content.decode()
+        assert "o longer true" in page, door
+        assert "Finished, no longer true" not in page, door
