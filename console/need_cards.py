@@ -16,7 +16,7 @@ from console.exceeded_limits import ExceededLimit, used_up
 from console.language import agent_name
 from plans.models import Plan, State
 from plans.needs import Need, NeedKind, last_words
-from plans.snapshot import PlanSnapshot, SubtaskSnapshot, plan_snapshot
+from plans.snapshot import PlanSnapshot, SubtaskSnapshot, plan_snapshots
 from plans.status import WAITS_FOR_ANSWER
 
 MOST_CARDS = 30  # drawn at once; the others come as these are answered
@@ -51,8 +51,8 @@ class NeedCard:
         key = self.need.plan or (self.call.turn.serves if self.call else 0)
         if shown and shown.id == key:
             return shown
-        row = Plan.objects.filter(pk=key).first() if key else None
-        return plan_snapshot(row) if row else None
+        rows = Plan.objects.filter(pk=key) if key else ()
+        return next(iter(plan_snapshots(rows)), None)
 
     @property
     def title(self) -> str:
@@ -141,6 +141,12 @@ class NeedCard:
         return next((row for row in rows if row.state == State.IN_PROGRESS), None)
 
     @property
+    def is_there(self) -> bool:
+        """Whether what it is about is: it may be deleted while the card is read."""
+        is_of_subtask = self.need.kind in (NeedKind.FAILED, NeedKind.REGRESSED)
+        return bool(self.row if is_of_subtask else self.plan or not self.need.plan)
+
+    @property
     def number(self) -> int:
         return self.plan.subtasks.index(self.row) + 1 if self.plan and self.row else 0
 
@@ -202,11 +208,11 @@ class NeedCard:
 
 
 def cards_of(waiting: list[Need]) -> list[NeedCard]:
-    """The state of each conversation is read once."""
+    """The state of each conversation is read once; what was deleted meanwhile has no card."""
     states: dict[int, ConversationState] = {}
     cards = []
     for need in waiting[:MOST_CARDS]:
         if need.conversation not in states:
             states[need.conversation] = read_state(need.conversation)
         cards.append(NeedCard(need, states[need.conversation]))
-    return cards
+    return [card for card in cards if card.is_there]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ from django.utils.translation import gettext, ngettext
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, JsonValue
 
 from agents.engine.usage import Times
+from agents.errors import NotFound
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import prepared
 from agents.timestamps import Moment, timestamp
@@ -385,6 +387,15 @@ def plan_snapshot(plan: Plan) -> PlanSnapshot:
     """The plan as it is now. `seq` is read before the rows: it is never older than it says."""
     (seq,) = seq_of.first(conversation=plan.conversation_id) or (0,)
     return snapshot_of(reload(plan), seq, open_turns_of(plan.conversation_id))
+
+
+def plan_snapshots(plans: Iterable[Plan]) -> list[PlanSnapshot]:
+    """Of those that are still there."""
+    found = []
+    for plan in plans:
+        with suppress(NotFound):
+            found.append(plan_snapshot(plan))
+    return found
 
 
 def open_turns_of(conversation_id: int) -> list[Turn]:
