@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -81,7 +81,8 @@ class Evidence:
 
     `edits` are those of people and other turns, in their order; `folders` the inodes of before,
     empty where these are not known. `taken` are files and folders that others removed or brought
-    while the turn wrote nothing, with the ctimes of where they were; `touched` are folders in which
+    while the turn wrote nothing, with the ctimes of where they were, `written` files that these
+    wrote then; `touched` are folders in which
     its calls changed what is there, None where these do not say, and `removed` files and folders
     that were gone, or new folders, after one of them.
     """
@@ -92,6 +93,7 @@ class Evidence:
     edits: Sequence[Edits] = ()
     folders: Mapping[bytes, int] = field(default_factory=dict)
     taken: Sequence[tuple[bytes, int]] = ()
+    written: Collection[bytes] = ()
     touched: set[bytes] | None = None
     removed: set[bytes] = field(default_factory=set)
 
@@ -110,10 +112,12 @@ class Evidence:
                 return Origin.OUTSIDE
             whose = self.origin_at(self.gone_at(path, now))
             is_unsure = left == Origin.UNSURE or self.is_taken(path, now)
-            return Origin.UNSURE if is_unsure and whose == Origin.OWN else whose
+            both = Origin.BOTH if path in self.written else whose
+            return whose if whose != Origin.OWN else Origin.UNSURE if is_unsure else both
         changed = there[1]
         others = is_within(changed, self.others.files.get(path, ()))
         is_both = left not in (Origin.OWN, Origin.UNSURE) or path in self.taken_at
+        is_both = is_both or path in self.written
         mine = Origin.BOTH if is_both else Origin.OWN
         is_unsure = left == Origin.UNSURE or (not is_both and self.is_taken(path, now))
         if is_within(changed, self.own.files.get(path, ())):

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, cast
 
 from agents.changes.authorship import Evidence, Origin
 from agents.changes.ignore import NO_RULES, RULES, Rules
@@ -71,6 +71,7 @@ class Change:
     removed: int | None = None
     at: str = ""
     is_binary: bool = False
+    others: tuple[str, ...] = ()  # paths that go back with it or not at all
 
     @property
     def is_own(self) -> bool:
@@ -335,7 +336,8 @@ def read_changes(store: Store, oid: str) -> list[Change]:
 
 def as_change(document: dict[str, object]) -> Change:
     sides = {side: as_version(document[side]) for side in ("old", "new")}
-    return Change(**{**document, **sides})  # type: ignore[arg-type]
+    others = tuple(cast(list[str], document.get("others", ())))
+    return Change(**{**document, **sides, "others": others})  # type: ignore[arg-type]
 
 
 def as_version(document: object) -> Version | None:

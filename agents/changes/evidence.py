@@ -12,7 +12,7 @@ from pathlib import Path
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from agents.changes.authorship import Edits, Evidence, Left, Origin, Writes, above
+from agents.changes.authorship import Edits, Evidence, Left, Origin, Window, Writes, above
 from agents.changes.compare import read_changes
 from agents.changes.store import Store, StoreBroken
 from agents.conversation_tree import descendants
@@ -37,8 +37,10 @@ def evidence_of(recording: Recording) -> tuple[Evidence, list[Recording]]:
     others_turns = list(others.values_list("pk", flat=True))
     evidence = Evidence(began, writes_of(own, root), edits=edits_in(recording.root, began))
     evidence.taken = [(path_bytes(path), at) for path, at in recording.taken]
+    evidence.written = {path_bytes(path) for path, _ in recording.written}
     look_after_calls(evidence, own)
     evidence.others = writes_of([*others_turns, *checking_beside(recording)], root)
+    evidence.others.anywhere += lost_calls(own)
     inside = others.filter(began_at__gte=recording.began_at, ended_at__isnull=False)
     return evidence, list(inside.order_by("ended_at"))
 
@@ -70,6 +72,12 @@ def writes_of(turns: Iterable[int], root: Path) -> Writes:
     for checkpoint in rows.values_list("checkpoint", flat=True):
         writes.anywhere += [(begin, end or now) for begin, end in checkpoint["commands"]]
     return writes
+
+
+def lost_calls(turns: Iterable[int]) -> list[Window]:
+    """When calls ran, or were taken for running, whose process died: others may have written."""
+    rows = Turn.objects.filter(pk__in=list(turns), checkpoint__has_key="lost")
+    return [(a, b) for lost in rows.values_list("checkpoint__lost", flat=True) for a, b in lost]
 
 
 def named_file(workspace: Workspace, call: ToolCall) -> bytes:

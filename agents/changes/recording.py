@@ -36,7 +36,7 @@ from agents.changes.scan import Skipped, Snapshot, record
 from agents.changes.store import Oid, Store, StoreBroken
 from agents.changes.undo import finish_undos, unfinished
 from agents.changes.unified import diff_text, patch_text
-from agents.changes.watch import FolderWatch
+from agents.changes.watch import FolderWatch, Noted
 from agents.db import in_db
 from agents.errors import Refused
 from agents.models import Recording, SkippedFile, ToolCall, Turn
@@ -108,23 +108,25 @@ async def note_taken(turn: Turn, call: ToolCall) -> None:
     watch = watches.setdefault(turn, FolderWatch(recording))
     watch.recording = recording
     evidence, seen = await in_db(watch.known_so_far)
-    if taken := await RECORDINGS.run(taken_meanwhile, watch, call, evidence, seen):
-        await in_db(save_taken, turn, recording, taken)
+    taken, written = await RECORDINGS.run(taken_meanwhile, watch, call, evidence, seen)
+    if taken or written:
+        await in_db(save_taken, turn, recording, taken, written)
 
 
 def taken_meanwhile(
     watch: FolderWatch, call: ToolCall, evidence: Evidence, seen: set[bytes]
-) -> list[tuple[str, int]]:
+) -> tuple[Noted, Noted]:
     """Nothing where that cannot be read."""
     with suppress(*FAILURES), Store.of(Path(watch.recording.root)) as store:
         return watch.taken(store, call, evidence, seen)
-    return []
+    return [], []
 
 
-def save_taken(turn: Turn, recording: Recording, taken: list[tuple[str, int]]) -> None:
+def save_taken(turn: Turn, recording: Recording, taken: Noted, written: Noted) -> None:
     with persistence.fenced(turn):
         recording.taken = [*recording.taken, *taken]
-        recording.save(update_fields=["taken"])
+        recording.written = [*recording.written, *written]
+        recording.save(update_fields=["taken", "written"])
 
 
 async def after_call(turn: Turn, call: ToolCall) -> None:

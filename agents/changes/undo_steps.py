@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from agents.changes.authorship import Origin
-from agents.changes.compare import Change, Side, Version, as_version, iso
+from agents.changes.compare import Change, Kind, Side, Version, as_version, iso
 from agents.changes.scan import LARGEST, read_plain
 from agents.changes.store import BLOB, Oid, Store, StoreBroken, oid_of
 from agents.errors import DiskFull, Forbidden, Refused
@@ -152,7 +152,8 @@ def closed_under_moves(rows: list[Row], changes: Iterable[Change]) -> list[Row]:
         for side, places in ((new, leaving), (old, coming)):
             if side and side.size:
                 places[side.oid].add(numbers[path])
-    moved = [{numbers[p] for p in (each.was, each.path) if p in numbers} for each in changes]
+    sets = [(each.was, each.path, *each.others) for each in changes]
+    moved = [{numbers[path] for path in each if path in numbers} for each in sets]
     moved += [leaving[oid] | coming[oid] for oid in leaving.keys() & coming.keys()]
     groups = [{number} for number in range(len(rows))]
     for each in moved:
@@ -373,11 +374,15 @@ def read_steps(store: Store, oid: str) -> list[Step]:
 
 def as_changes(steps: Iterable[Step]) -> list[Change]:
     """What carrying them out has changed, to be taken back in its turn."""
-    kinds = {(False, True): "added", (True, False): "deleted", (True, True): "modified"}
+    kinds: dict[tuple[bool, bool], Kind] = {
+        (False, True): "added",
+        (True, False): "deleted",
+        (True, True): "modified",
+    }
     return [
-        Change(step.path, kinds[bool(step.expect), bool(step.to)], step.expect, step.to)  # type: ignore[arg-type]
+        Change(step.path, kind, step.expect, step.to, others=step.others)
         for step in steps
-        if step.expect or step.to
+        if (kind := kinds.get((bool(step.expect), bool(step.to))))
     ]
 
 

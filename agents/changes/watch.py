@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -32,9 +33,11 @@ from agents.tools.confinement import Workspace
 from agents.tools.paths import path_bytes, path_text
 
 MOST_FOLDERS = 5_000  # that are looked at before and after each call
-MOST_TOUCHED = 1_000  # of them that one call names
+MOST_FILES = 2_000  # that are looked at before and after a call which may write any of them
+MOST_TOUCHED = 1_000  # entries that one call names, or that are noted of others
 
 Times = dict[bytes, int | None]
+Noted = list[tuple[str, int]]  # paths, with ctimes
 
 
 class FolderWatch:
@@ -52,17 +55,36 @@ class FolderWatch:
         """Those of before. Raises StoreBroken."""
         return folders_of(self.recording)
 
+    @cached_property
+    def paths(self) -> list[bytes]:
+        """The files of before; none of too many. Raises StoreBroken."""
+        found, folders = list[bytes](), [(b"", bytes.fromhex(self.recording.before))]
+        with Store.of(self.workspace.root) as store:
+            while folders and len(found) <= MOST_FILES:
+                folder, tree = folders.pop()
+                for name, entry in store.tree(tree).items() if tree else ():
+                    path = joined(folder, name)
+                    if entry.is_folder:
+                        folders.append((path, entry.oid))
+                    else:
+                        found.append(path)
+        return found if len(found) <= MOST_FILES else []
+
     # Before a call
 
     def is_as_left(self, call: ToolCall) -> bool:
         """Whether nothing came, went or was written since the last call, where that can be seen."""
-        return self.folder_times() == self.times and not self.is_file_changed(call)
+        return self.folder_times() == self.times and not self.changed_files(call)
 
-    def is_file_changed(self, call: ToolCall) -> bool:
-        """Whether the file that a call names was changed since the turn began, not by its calls."""
-        path = self.named_file(call)
-        there = self.identity(path) if path else None
-        return there is not None and there[1] >= self.began and there != self.files.get(path)
+    def changed_files(self, call: ToolCall) -> list[tuple[bytes, int]]:
+        """Those that the call may write and that were changed since the turn began, not by its
+        calls as far as is remembered, with their ctimes."""
+        there = [(path, self.identity(path)) for path in self.files_of(call)]
+        return [
+            (path, now[1])
+            for path, now in there
+            if now and now[1] >= self.began and now != self.files.get(path)
+        ]
 
     def known_so_far(self) -> tuple[Evidence, set[bytes]]:
         """What is known of who wrote, and the entries that looks have found to differ from before.
@@ -77,46 +99,58 @@ class FolderWatch:
 
     def taken(
         self, store: Store, call: ToolCall, evidence: Evidence, seen: set[bytes]
-    ) -> list[tuple[str, int]]:
+    ) -> tuple[Noted, Noted]:
         """What others removed or brought in folders of before while the turn wrote nothing, with
-        the ctimes of these folders, but for what people are known to have done; and the file that
-        the call names, with its own, where others wrote it."""
-        found = []
+        the ctimes of these folders, but for what people are known to have done; the folder itself
+        where that is too much. And the files that others wrote, with their own ctimes."""
+        found: Noted = []
         for path, now in self.folder_times().items():
             at = evidence.unexplained(path, self.folders[path][0], now or 0)
             if at >= self.began and not evidence.own.has(at):
                 entries = {joined(path, name) for name in self.differing(store, path, evidence)}
-                found += [(path_text(entry), at) for entry in entries - seen]
-        path = self.named_file(call)
-        there = self.identity(path) if path and self.is_file_changed(call) else None
-        if there and not evidence.own.has(there[1]):
-            found.append((path_text(path), there[1]))
-        known = {(path, at) for path, at in self.recording.taken}
-        return [each for each in found if each not in known][: MOST_TOUCHED - len(known)]
+                entries = entries - seen
+                if len(entries) + len(found) > MOST_TOUCHED:
+                    entries = {path}
+                found += [(path_text(entry), at) for entry in entries]
+        written = [
+            (path_text(path), at)
+            for path, at in self.changed_files(call)
+            if not evidence.own.has(at)
+        ]
+        recording = self.recording
+        return unknown(found, recording.taken), unknown(written, recording.written)
 
     # After it
 
     def touched(self, store: Store, call: ToolCall) -> dict[str, list[str]] | None:
-        """Folders of before in which something may have come or gone since a call began, with what
+        """Folders of before in which something may have come or gone while a call ran, with what
         differs there from before; those that are not at their place are among them. None where
-        there is too much."""
-        self.times = self.folder_times()
-        if path := self.named_file(call):
-            self.files[path] = self.identity(path)
+        there is too much. What others changed after it, before this look, is left to the next."""
+        until = nanoseconds(call.finished_at) + TICK if call.finished_at else sys.maxsize
+        for path in self.files_of(call):
+            there = self.identity(path)
+            if there is None or there[1] <= until:
+                self.files[path] = there
+        now = self.folder_times()
+        self.times |= {path: at for path, at in now.items() if at is None or at <= until}
         if call.started_at is None or len(self.folders) > MOST_FOLDERS:
             return None
         began = nanoseconds(call.started_at) - TICK
         found = {
             path_text(path): [path_text(name) for name in self.differing(store, path)]
-            for path, at in self.times.items()
-            if at is None or at >= began
+            for path, at in now.items()
+            if at is None or began <= at <= until
         }
         return found if len(found) + sum(map(len, found.values())) <= MOST_TOUCHED else None
 
     # Looking
 
-    def named_file(self, call: ToolCall) -> bytes:
-        return named_file(self.workspace, call) if call.tool in FILE_WRITING_TOOLS else b""
+    def files_of(self, call: ToolCall) -> list[bytes]:
+        """The one that it names; of one that may write any those of before."""
+        if call.tool not in FILE_WRITING_TOOLS:
+            return self.paths
+        path = named_file(self.workspace, call)
+        return [path] if path else []
 
     def identity(self, path: bytes) -> Identity | None:
         """Of what is there, or None."""
@@ -151,6 +185,11 @@ class FolderWatch:
             return set()
         gone, new = before - now.keys(), now.keys() - before
         return gone | {name for name in new if is_of_others(now[name], quiet)}
+
+
+def unknown(found: Noted, known: Noted) -> Noted:
+    seen = {(path, at) for path, at in known}
+    return [each for each in found if each not in seen]
 
 
 def is_of_others(status: os.stat_result, quiet: Evidence | None) -> bool:

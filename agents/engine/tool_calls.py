@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator
 from functools import partial
 
@@ -231,7 +232,9 @@ def admit(step: Step, call: ToolCall) -> Tool | None:
     offer = available_tools(turn, tools_of_asking_task(step))
     refusal = offer.refusal(call)
     if call.state == ToolCall.State.RUNNING and (refusal or not offer.tools[call.tool].repeatable):
-        return settle(turn, call, ToolCall.State.INTERRUPTED, NO_RESULT)
+        lost = [*turn.checkpoint.get("lost", ()), ran(call)]
+        persistence.end_call(turn, call, ToolCall.State.INTERRUPTED, NO_RESULT, lost=lost)
+        return None
     if refusal:
         return settle(turn, call, ToolCall.State.REFUSED, refusal)
     if call.reason and not call.decision:  # arguments that were no JSON object
@@ -250,6 +253,12 @@ def admit(step: Step, call: ToolCall) -> Tool | None:
         add_message_at_top(turn, "approval", question, call=call.pk)
         raise TurnWaits(Turn.WaitingFor.APPROVAL)
     return tool
+
+
+def ran(call: ToolCall) -> list[int]:
+    """From when and until when at most, in nanoseconds."""
+    until = time.time_ns()
+    return [int(call.started_at.timestamp() * 1e9) if call.started_at else until, until]
 
 
 def settle(turn: Turn, call: ToolCall, state: str, result: str) -> Tool | None:

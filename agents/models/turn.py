@@ -42,6 +42,7 @@ class Checkpoint(Retrying, total=False):
     recorded: bool  # its folder has been, before it wrote anything
     commands_in: str  # the `stored_folder` of a turn that runs commands there, unrecorded
     commands: list[list[int]]  # of checks: from and until, in nanoseconds; 0 while one runs
+    lost: list[list[int]]  # the same of calls that ended when their process died, nobody saw when
 
     # What it may call
     unlocked: list[str]  # operations that search_tools has found, in this order
