@@ -47,7 +47,7 @@ BEGINS, ENDS = "\x02", "\x03"  # around what is code, in a sentence
 
 
 def kind_word(check: CheckJson) -> str:
-    return str(KINDS[check["kind"]])
+    return str(KINDS.get(check["kind"], check["kind"]))
 
 
 def drawn_check(check: CheckJson) -> SafeString:

@@ -32,6 +32,7 @@ from console.status_labels import (
     label_of_asking,
     label_of_plan,
     name_of_model,
+    row_mark,
     running_call,
 )
 from plans.alternatives import fixed_in
@@ -42,7 +43,7 @@ from plans.queries import (
     question_call,
 )
 from plans.queries import requested_by as asking_message
-from plans.snapshot import PlanSnapshot, open_turns_of, plan_snapshot, snapshot_of
+from plans.snapshot import PlanSnapshot, open_turns_of, plan_snapshots, snapshot_of
 from plans.status import Asking
 
 
@@ -251,9 +252,8 @@ class ConversationState:
     def nested(self) -> dict[int, PlanSnapshot]:
         """Plans by which other agents work for a subtask, by their number."""
         nested = [row.plan for row in self.plan.subtasks if row.plan] if self.plan else []
-        if not nested:
-            return {}
-        return {plan.pk: plan_snapshot(plan) for plan in Plan.objects.filter(pk__in=nested)}
+        plans = Plan.objects.filter(pk__in=nested) if nested else ()
+        return {plan.id: plan for plan in plan_snapshots(plans)}
 
     @cached_property
     def helper(self) -> str:
@@ -291,9 +291,14 @@ class ConversationState:
         return self.waiting_for_you > 0
 
     @cached_property
+    def asked_here(self) -> Asking:
+        """What the turns at work here, and the agents that work for them, wait for."""
+        return Asking.of(turn for turn in self.open_turns if not turn.hidden)
+
+    @cached_property
     def asked_in_chat(self) -> Asking:
-        """What the reply that is being written, and the agents that work for it, wait for."""
-        return Asking.of(self.chat_turns)
+        """The same of the reply that is being written."""
+        return self.asked_here.of_turns(turn.pk for turn in self.chat_turns)
 
     @property
     def waiting_for_you(self) -> int:
@@ -315,8 +320,15 @@ class ConversationState:
         return last_words(self.conversation.pk)
 
     @property
-    def row_mark(self) -> StatusLabel | None:
-        """How the conversation stands in the list: what waits outranks all but a failure."""
+    def row_mark(self) -> tuple[str, str]:
+        """How it stands in the list of conversations: a mark and its name."""
+        is_written = self.planning if self.asked is not None else None
+        asking = [False] * len(self.asked_here.calls) + [True] * len(self.asked_here.questions)
+        return row_mark(is_written, self.plan.status if self.plan else None, asking)
+
+    @property
+    def waits(self) -> StatusLabel | None:
+        """What waits for the person here, most pressing first: a failure, the reply, the plan."""
         if self.asked_in_chat and not (self.mark and self.mark.shape == "failed"):
             return label_of_asking(self.asked_in_chat)
         return self.mark
@@ -326,8 +338,8 @@ class ConversationState:
         """The one polite sentence for those who do not watch the screen."""
         if self.asked is not None and not self.asked_in_chat:
             return str(self.mark.words) if self.mark else ""
-        if self.needs_you and self.row_mark:
-            return gettext("Needs you: {words}").format(words=self.row_mark.words)
+        if self.needs_you and self.waits:
+            return gettext("Needs you: {words}").format(words=self.waits.words)
         if self.answering:
             words = gettext("{agent_name} is answering").format(agent_name=self.agent_name)
             return beside(words, self.agent_name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 
 from django.db.models import F, Min, Window
 from django.db.models.functions import Coalesce
@@ -15,13 +16,14 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext, gettext_lazy
 
+from agents.errors import NotFound
 from agents.models import Conversation, Message, ToolCall
 from agents.sentences import commas
 from agents.timestamps import timestamp
 from console.call_images import plan_markdown
 from console.language import agent_name
 from plans.models import Plan
-from plans.snapshot import plan_snapshot
+from plans.snapshot import plan_snapshots
 
 NAMES = {"user": gettext_lazy("You"), "system": "Planside"}
 # Other kinds of messages than a text and a notice, as headings name them.
@@ -96,7 +98,7 @@ def as_json(conversation: Conversation) -> Iterator[str]:
     for message in messages_of(conversation):
         yield between + written(message_document(conversation, message))
         between = ",\n"
-    plans = [plan_snapshot(plan).document() for plan in plans_of(conversation)]
+    plans = [plan.document() for plan in plan_snapshots(plans_of(conversation))]
     yield f'], "plans": {written(plans)}}}\n'
 
 
@@ -136,7 +138,8 @@ def as_markdown(conversation: Conversation, site: str) -> Iterator[str]:
     for message in messages_of(conversation):
         yield "".join(f"\n{part}\n" for part in message_parts(conversation, message, agent))
     for plan in plans_of(conversation):
-        yield f"\n---\n\n{plan_markdown(plan, site)}"
+        with suppress(NotFound):  # deleted meanwhile
+            yield f"\n---\n\n{plan_markdown(plan, site)}"
 
 
 def message_parts(conversation: Conversation, message: Message, agent: str) -> Iterator[str]:

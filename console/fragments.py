@@ -22,6 +22,7 @@ from console.call_progress import running_calls
 from console.components import append, partial, remove, replace
 from console.conversation_state import ConversationState, read_state
 from console.markdown import block, is_long
+from console.sidebar import Row
 from console.thread import (
     MESSAGES_PER_PAGE,
     TurnGroup,
@@ -35,7 +36,7 @@ from console.thread import (
     with_alternatives,
 )
 from plans.models import Attempt, Plan
-from plans.snapshot import PlanSnapshot, plan_snapshot
+from plans.snapshot import PlanSnapshot, plan_snapshots
 
 # Element id and template of what sums up the present state.
 STATE = {
@@ -113,8 +114,11 @@ def state_pieces(now: ConversationState, names: Iterable[str]) -> list[str]:
 
 def row_piece(now: ConversationState) -> str:
     """The sidebar's row of this conversation."""
-    row = show("conversation/_row.html", now, row=now.conversation, current=True)
-    return replace(f"conversation-{now.conversation.pk}", row)
+    c, (shape, word) = now.conversation, now.row_mark
+    row = Row(c.pk, c.title, c.seq, c.updated_at, c.agent_id, shape, word, is_current=True)
+    return replace(
+        f"conversation-{c.pk}", show("conversation/_row.html", now, row=row, current=True)
+    )
 
 
 def thread_pieces(now: ConversationState, after: int, growing: bool = False) -> Iterator[str]:
@@ -294,8 +298,8 @@ class Thread:
 
     def plan(self, pk: int) -> PlanSnapshot | None:
         if pk not in self.plans:
-            plan = Plan.objects.filter(pk=pk, conversation=self.now.conversation).first()
-            self.plans[pk] = plan_snapshot(plan) if plan else None
+            rows = Plan.objects.filter(pk=pk, conversation=self.now.conversation)
+            self.plans[pk] = next(iter(plan_snapshots(rows)), None)
         return self.plans[pk]
 
 

@@ -7,14 +7,15 @@ from collections.abc import Callable
 from itertools import chain
 from urllib.parse import quote
 
-from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.core.exceptions import ObjectDoesNotExist, RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase as Answer
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import redirect
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext, gettext_lazy
 
+from agents.errors import NotFound
 from agents.normalization import split_url
 from agents.workspace.attachments import LARGEST, TOO_LARGE
 from console.auth import browsers
@@ -95,6 +96,20 @@ class CompressedPages(GZipMiddleware):
             patch_cache_control(response, no_transform=True)
             return response
         return super().process_response(request, response)
+
+
+class MissingPages:
+    """Answers 404 for a page whose row was deleted while it was read."""
+
+    def __init__(self, get_response: View) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> None:
+        if isinstance(error, (NotFound, ObjectDoesNotExist)):
+            raise Http404(str(error)) from error
 
 
 def readable(get_response: View) -> View:

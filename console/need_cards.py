@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from django.urls import reverse
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, ngettext
 
 from agents.models import Message, ToolCall
 from agents.sentences import beside, listed
+from console import plan_buttons
 from console.changes.calls import question_of
 from console.conversation_state import ConversationState, read_state
 from console.exceeded_limits import ExceededLimit, used_up
 from console.language import agent_name
-from plans.models import Plan, State
+from console.plan_buttons import PlanButton, start_label, why_blocked
+from plans.actions.create import ANOTHER_RUNS
+from plans.models import LIVE, Plan, State
 from plans.needs import Need, NeedKind, last_words
-from plans.snapshot import PlanSnapshot, SubtaskSnapshot, plan_snapshot
-from plans.status import WAITS_FOR_ANSWER
+from plans.snapshot import PlanSnapshot, SubtaskSnapshot, plan_snapshots
+from plans.status import STATUSES, WAITS_FOR_ANSWER
 
 MOST_CARDS = 30  # drawn at once; the others come as these are answered
-RESTS = {
-    NeedKind.BUDGET: gettext_lazy("Budget used up"),
-    NeedKind.CHECK: gettext_lazy("A check could not be run"),
-    NeedKind.HALTED: gettext_lazy("Waiting for you to go on"),
-    NeedKind.REGRESSED: gettext_lazy("No longer true"),
-}
 
 
 @dataclass
@@ -51,8 +48,8 @@ class NeedCard:
         key = self.need.plan or (self.call.turn.serves if self.call else 0)
         if shown and shown.id == key:
             return shown
-        row = Plan.objects.filter(pk=key).first() if key else None
-        return plan_snapshot(row) if row else None
+        rows = Plan.objects.filter(pk=key) if key else ()
+        return next(iter(plan_snapshots(rows)), None)
 
     @property
     def title(self) -> str:
@@ -71,12 +68,7 @@ class NeedCard:
 
     @property
     def shape(self) -> str:
-        marks = {
-            NeedKind.FAILED: "failed",
-            NeedKind.REGRESSED: "regressed",
-            NeedKind.QUESTION: "question",
-        }
-        return marks.get(self.need.kind, "waiting")
+        return STATUSES.get(self.need.kind, WAITS_FOR_ANSWER).mark
 
     @property
     def words(self) -> str:
@@ -88,18 +80,14 @@ class NeedCard:
             return question_of(self.call) if self.call else ""
         if kind == NeedKind.UNANSWERED:
             return WAITS_FOR_ANSWER.word
-        if kind in RESTS:
-            return str(RESTS[kind])
         total = len(plan.subtasks) if plan else 0
         if kind == NeedKind.FAILED:
             return gettext("Failed at subtask {number} of {total}").format(
                 number=self.number, total=total
             )
-        return (
-            gettext("Waiting for you to start it")
-            if total
-            else gettext("Waiting for you to approve it")
-        )
+        if kind == NeedKind.START:
+            return STATUSES["confirm" if total else "document"].word
+        return STATUSES[kind].word
 
     @property
     def more(self) -> str:
@@ -141,6 +129,12 @@ class NeedCard:
         return next((row for row in rows if row.state == State.IN_PROGRESS), None)
 
     @property
+    def is_there(self) -> bool:
+        """Whether what it is about is: it may be deleted while the card is read."""
+        is_of_subtask = self.need.kind in (NeedKind.FAILED, NeedKind.REGRESSED)
+        return bool(self.row if is_of_subtask else self.plan or not self.need.plan)
+
+    @property
     def number(self) -> int:
         return self.plan.subtasks.index(self.row) + 1 if self.plan and self.row else 0
 
@@ -179,6 +173,56 @@ class NeedCard:
         return str((self.call.arguments if self.call else {}).get("question") or "")
 
     @property
+    def buttons(self) -> list[PlanButton]:
+        """What can be pressed on it without a word."""
+        plan, row, kind = self.plan, self.row, self.need.kind
+        if plan is None:
+            return []
+        waits = kind == NeedKind.CHECK and plan.is_confirmed
+        drawn: list[PlanButton] = []
+        if kind == NeedKind.HALTED:
+            drawn.append(replace(plan_buttons.GO_ON, icon="play"))
+        elif waits:
+            drawn.append(plan_buttons.CHECK_AGAIN)
+        if row and row.key in plan.takes_retry:
+            drawn.append(replace(plan_buttons.RETRY, label=plan_buttons.RETRY.name))
+            drawn += [plan_buttons.RETRY_CLEAN] if row.changes and row.changes.is_left else []
+        if row and kind == NeedKind.REGRESSED and row.checks and not plan.checking:
+            drawn.append(plan_buttons.CHECK_NOW)
+        if row and waits:
+            check = row.not_run.key if row.not_run else ""
+            drawn.append(replace(plan_buttons.LOOKED, sends=("check", check)))
+        elif row and kind == NeedKind.REGRESSED:
+            drawn.append(plan_buttons.LOOKED)
+        talk = self.need.conversation
+        return [
+            each.at(
+                *((talk, row.key) if row and each.address.startswith("subtask") else (talk,)),
+                id=f"{self.id}-{each.id}",
+                label=str(each.label).format(number=self.number),
+                name="",
+                blocked="" if each is plan_buttons.CHECK_NOW else self.blocked,
+            )
+            for each in drawn
+        ]
+
+    @property
+    def start(self) -> str:
+        """The label of the button that says yes to it."""
+        return start_label(self.plan) if self.plan else ""
+
+    @cached_property
+    def blocked(self) -> str:
+        """Why what would go on, or come into the drawer, cannot now."""
+        shown, plan = self.now.plan, self.plan if self.need.plan else None
+        if plan and shown and shown is not plan and shown.run in LIVE:
+            return str(ANOTHER_RUNS)
+        starts = (
+            plan_buttons.START if self.need.kind == NeedKind.START else plan_buttons.START_AGAIN
+        )
+        return why_blocked(starts, plan) if plan else ""
+
+    @property
     def used_up(self) -> list[ExceededLimit]:
         return used_up(self.plan.row) if self.plan else []
 
@@ -202,11 +246,11 @@ class NeedCard:
 
 
 def cards_of(waiting: list[Need]) -> list[NeedCard]:
-    """The state of each conversation is read once."""
+    """The state of each conversation is read once; what was deleted meanwhile has no card."""
     states: dict[int, ConversationState] = {}
     cards = []
     for need in waiting[:MOST_CARDS]:
         if need.conversation not in states:
             states[need.conversation] = read_state(need.conversation)
         cards.append(NeedCard(need, states[need.conversation]))
-    return cards
+    return [card for card in cards if card.is_there]

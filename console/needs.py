@@ -15,7 +15,7 @@ from agents.models import Preferences
 from console.preferences import preferences
 from plans.models import OPEN, Plan, Run
 from plans.needs import Need, ended_of, needs_of
-from plans.snapshot import PlanSnapshot, plan_snapshot
+from plans.snapshot import PlanSnapshot, plan_snapshots
 
 MOST_RUNNING = 10
 LATELY = timedelta(minutes=10)
@@ -74,7 +74,7 @@ def running_plans(owner: int) -> list[PlanSnapshot]:
         conversation__owner=owner, conversation__deleted_at=None, conversation__parent_call=None
     )
     rows = own.filter(state__in=OPEN, run__in=(Run.QUEUED, Run.RUNNING)).order_by("pk")
-    return [plan_snapshot(row) for row in rows[:MOST_RUNNING]]
+    return plan_snapshots(rows[:MOST_RUNNING])
 
 
 def minutes_since(moment: datetime) -> str:

@@ -1,17 +1,31 @@
-"""Which buttons stand below a plan; `plans/_actions.html` only draws them."""
+"""Which buttons a plan has by its status, below it, at its subtasks and on the card of its end.
+
+`plans/_action.html` and `plans/_actions.html` only draw them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
-from plans.models import OPEN, Plan
-from plans.snapshot import PlanSnapshot
+from agents.models import Message
+from console.changes.changed_files import address_of
+from console.endings import Ending
+from console.visible_text import visible_plain
+from plans import actions
+from plans.actions.run import why_no_lane
+from plans.actions.verb import Verb
+from plans.models import OPEN, Plan, Run
+from plans.snapshot import PlanSnapshot, SubtaskSnapshot
 
-HALTING = ("pausing", "stopping")
+RESTS = (Run.IDLE,)
+STARTS = ("plan-approve", "plan-again", "plan-resume", "subtask-retry")  # where these post
+AT_WORK = (Run.QUEUED, Run.RUNNING, Run.PAUSING, Run.PAUSED)
 
 
 @dataclass(frozen=True)
@@ -22,18 +36,25 @@ class PlanButton:
     """
 
     id: str
-    label: str | Promise
+    label: str | Promise = ""
     icon: str = ""
     kind: str = ""  # "go" for what goes on, "quiet" for what ends the plan
-    posts_to: str = ""
-    posts_once: bool = False  # a second press is dropped while the first is under way
+    address: str = ""  # the name of where it, or its dialog, posts to
+    verb: Verb[..., Any] | None = None  # not drawn where its demands would refuse a press
+    runs: Collection[str] = (*Run.values,)  # how the run stands where it is drawn
     opens: str = ""  # a dialog
-    answer_to: str = ""  # where the dialog's answer goes
-    asks: str = ""  # the dialog's question
-    leads_to: str = ""
+    asks: str | Promise = ""  # the dialog's question
+    name: str | Promise = ""  # what it is called where its label does not say of which plan
+    sends: tuple[str, str] | None = None  # a field's name and value
+    to: str = ""  # where it, or its dialog, posts to
+    leads_to: str = ""  # a page
     blocked: str | Promise = ""  # why it cannot be pressed now
     explains: str = ""  # what will come of it, in a sentence
-    name: str | Promise = ""  # what it is called where its label does not say of which plan
+
+    def at(self, *place: object, **changes: Any) -> PlanButton:
+        """With its address, if it posts: `place` is the conversation, and what else that names."""
+        to = reverse(self.address, args=place) if self.address else ""
+        return replace(self, to=to, **changes)
 
 
 @dataclass(frozen=True)
@@ -43,74 +64,131 @@ class PlanButtons:
     and stands apart."""
 
     start: str = ""
+    blocked: str = ""  # why it cannot be started now
     comments: int = 0
     steering: tuple[PlanButton, ...] = ()
     ending: PlanButton | None = None
 
 
-STOP = PlanButton("stop-plan", gettext_lazy("Stop plan"), "stop", "quiet", opens="stop-dialog")
-CANCEL = PlanButton("cancel-plan", gettext_lazy("Cancel plan"), kind="quiet", opens="cancel-dialog")
-STOPPING = PlanButton(
-    "stopping", gettext_lazy("Stopping…"), "stop", blocked=gettext_lazy("It is being stopped")
+START = PlanButton(
+    "start-button",
+    address="plan-approve",
+    verb=actions.approve_plan,
+    runs=(Run.IDLE, Run.QUEUED, Run.RUNNING, Run.PAUSED),
 )
-REPLAN = PlanButton("replan", gettext_lazy("Replan"), "route")
-RESUME = PlanButton("resume-plan", gettext_lazy("Resume"), "play", "go")
-START_AGAIN = PlanButton("start-again", gettext_lazy("Start again"), "retry", "go")
-PAUSE = PlanButton("pause-plan", gettext_lazy("Pause"), "pause")
+STOP = PlanButton(
+    "stop-plan", gettext_lazy("Stop plan"), "stop", "quiet", opens="stop-dialog", runs=AT_WORK
+)
+CANCEL = PlanButton(
+    "cancel-plan", gettext_lazy("Cancel plan"), kind="quiet", opens="cancel-dialog", runs=RESTS
+)
+STOPPING = PlanButton(
+    "stopping",
+    gettext_lazy("Stopping…"),
+    "stop",
+    runs=(Run.STOPPING,),
+    blocked=gettext_lazy("It is being stopped"),
+)
+REPLAN = PlanButton(
+    "replan",
+    gettext_lazy("Replan"),
+    "route",
+    address="plan-replan",
+    runs=(*RESTS, *AT_WORK),
+    opens="replan-dialog",
+    asks=gettext_lazy("Replan the rest?"),
+)
+RESUME = PlanButton(
+    "resume-plan", gettext_lazy("Resume"), "play", "go", "plan-resume", actions.resume_plan
+)
+CHECK_AGAIN = replace(RESUME, id="check-again", label=gettext_lazy("Try again"), icon="retry")
+START_AGAIN = PlanButton(
+    "start-again",
+    gettext_lazy("Start again"),
+    "retry",
+    "go",
+    address="plan-again",
+    verb=actions.run_plan,
+    runs=RESTS,
+)
+GO_ON = replace(START_AGAIN, label=gettext_lazy("Go on"))
+PAUSE = PlanButton(
+    "pause-plan",
+    gettext_lazy("Pause"),
+    "pause",
+    address="plan-pause",
+    verb=actions.pause_plan,
+    runs=AT_WORK,
+)
 TIMELINE = PlanButton("view-timeline", gettext_lazy("View timeline"), "runs")
-USE_AGAIN = PlanButton("use-again", gettext_lazy("Use as a new plan"), "copy", posts_once=True)
+USE_AGAIN = PlanButton(
+    "use-again",
+    gettext_lazy("Use as a new plan"),
+    "copy",
+    address="plan-use-again",
+)
+
+# Every status with its buttons in their order; of those of a kind "go" the first stands out. Where
+# START is drawn a yes comes first, and nothing but what ends the plan stands beside it.
+WORK = (PAUSE, STOPPING, REPLAN, STOP)
+REST = (START_AGAIN, REPLAN, CANCEL)
+OVER = (TIMELINE, USE_AGAIN)
+# A word of the person's makes it go on; the others are by how its run stands beside that.
+ASKS = (START, PAUSE, STOPPING, START_AGAIN, REPLAN, STOP, CANCEL, *OVER)
+BUTTONS: dict[str, tuple[PlanButton, ...]] = {
+    # What leads on is at the subtask that failed.
+    "failed": (replace(START_AGAIN, kind=""), REPLAN, CANCEL),
+    "halted": (GO_ON, REPLAN, CANCEL),
+    **dict.fromkeys(("approval", "question", "regressed", "confirm", "document"), ASKS),
+    **dict.fromkeys(("check", "budget"), (START, REPLAN, STOP)),
+    **dict.fromkeys(("held", "running", "pausing", "stopping"), WORK),
+    "paused": (RESUME, REPLAN, STOP),
+    "hidden": (STOP, CANCEL),
+    "ready": (replace(START_AGAIN, label=gettext_lazy("Start"), icon="play"), REPLAN, CANCEL),
+    "stopped": REST,
+    **dict.fromkeys(("done", "cancelled", "superseded", "cleared", "abandoned"), OVER),
+}
 
 
 def plan_buttons(plan: PlanSnapshot, conversation: int, *, replanning: bool = False) -> PlanButtons:
     """The buttons for a plan as it is now."""
+    drawn = [each for each in BUTTONS[plan.status.name] if is_drawn(each, plan)]
+    ending = next((each for each in drawn if each in (STOP, CANCEL)), None)
+    if START in drawn:
+        return PlanButtons(start_label(plan), why_blocked(START, plan), plan.comments, (), ending)
+    steering = [
+        each.at(
+            *((conversation, plan.id) if each is USE_AGAIN else (conversation,)),
+            leads_to=reverse("plan", args=[plan.id]) if each is TIMELINE else "",
+            blocked=each.blocked or why_blocked(each, plan, replanning=replanning),
+            explains=what_starts_again(plan) if each.id == START_AGAIN.id else "",
+        )
+        for each in drawn
+        if each is not ending
+    ]
+    return PlanButtons(steering=tuple(steering), ending=ending)
 
-    def to(verb: str, *more: int) -> str:
-        return reverse(f"plan-{verb}", args=[conversation, *more])
 
-    run = plan.run
-    if not plan.is_open:
-        timeline = replace(TIMELINE, leads_to=reverse("plan", args=[plan.id]))
-        again = replace(USE_AGAIN, posts_to=to("use-again", plan.id))
-        return PlanButtons(steering=(timeline, again))
-    if not plan.is_confirmed and run not in HALTING:
-        ending = CANCEL if run == "idle" else STOP
-        return PlanButtons(start_label(plan), plan.comments, ending=ending)
-    replan = replan_button(plan, to("replan"), replanning=replanning)
-    pause = replace(PAUSE, posts_to=to("pause"))
+def is_drawn(button: PlanButton, plan: PlanSnapshot) -> bool:
+    if (button in OVER) == plan.is_open or plan.run not in button.runs:
+        return False
+    if button is START and plan.is_confirmed:
+        return False
+    return button.verb is None or not button.verb.why_not(plan.row, "")
+
+
+def why_blocked(button: PlanButton, plan: PlanSnapshot, *, replanning: bool = False) -> str:
+    """Why one that is drawn cannot be pressed now: what follows from more than the plan."""
+    if button.address in ("plan-replan", "subtask-replan"):
+        if plan.current is None:
+            return gettext("What is done stays as it is: there is nothing left to replan.")
+        return gettext("It is being replanned") if replanning else ""
     # One that waits for its yes works on to the end of its subtask; a pause rests it before that.
-    halts = run == "pausing" and plan.pause_reason != Plan.PauseReason.CONFIRM
-    if halts or (run == "paused" and plan.is_pausing):
-        pause = replace(PAUSE, blocked=gettext("It pauses next"))
-    # An approval, an answer, a higher limit or a word about a check is what makes it go on.
-    if plan.attention in ("budget", "check"):
-        return PlanButtons(steering=(replan,), ending=STOP)
-    if plan.approvals or (plan.question and run == "paused"):
-        return PlanButtons(steering=(pause, replan), ending=STOP)
-    if run == "paused":
-        return PlanButtons(steering=(replace(RESUME, posts_to=to("resume")), replan), ending=STOP)
-    if run == "idle":
-        again = START_AGAIN
-        if plan.attention == "halted":
-            again = replace(again, label=gettext("Go on"))
-        elif not any(row.attempts for row in plan.subtasks):
-            again = replace(again, label=gettext("Start"), icon="play")
-        again = replace(again, posts_to=to("again"), explains=what_starts_again(plan))
-        if plan.attention == "failed":  # what leads on is at the subtask that failed
-            again = replace(again, kind="")
-        return PlanButtons(steering=(again, replan), ending=CANCEL)
-    if run == "stopping":
-        return PlanButtons(steering=(STOPPING,))
-    return PlanButtons(steering=(pause, replan), ending=STOP)
-
-
-def replan_button(plan: PlanSnapshot, answer_to: str, *, replanning: bool) -> PlanButton:
-    if plan.current is None:
-        nothing_left = gettext("What is done stays as it is: there is nothing left to replan.")
-        return replace(REPLAN, blocked=nothing_left)
-    if replanning:
-        return replace(REPLAN, blocked=gettext("It is being replanned"))
-    asks = gettext("Replan the rest?")
-    return replace(REPLAN, opens="replan-dialog", answer_to=answer_to, asks=asks)
+    halts = plan.run == Run.PAUSING and plan.pause_reason != Plan.PauseReason.CONFIRM
+    if button is PAUSE and (halts or (plan.run == Run.PAUSED and plan.is_pausing)):
+        return gettext("It pauses next")
+    is_text = button is START and not plan.subtasks  # a yes to it starts nothing
+    return why_no_lane(plan.row) if button.address in STARTS and not is_text else ""
 
 
 def what_starts_again(plan: PlanSnapshot) -> str:
@@ -135,3 +213,114 @@ def start_label(plan: PlanSnapshot) -> str:
     if plan.version > 1:
         return gettext("Approve v{version}").format(version=plan.version)
     return gettext("Approve")
+
+
+# At a subtask; `name` and `asks` have a place for its number
+
+RETRY = PlanButton(
+    "subtask-retry",
+    gettext_lazy("Retry"),
+    "retry",
+    "go",
+    "subtask-retry",
+    name=gettext_lazy("Retry subtask {number}"),
+)
+RETRY_CHANGED = replace(RETRY, opens="retry-dialog", asks=gettext_lazy("Retry subtask {number}?"))
+RETRY_CLEAN = replace(
+    RETRY,
+    id="clean",
+    label=gettext_lazy("From a clean copy"),
+    icon="undo",
+    kind="",
+    sends=("clean", "1"),
+)
+RETRY_NOW = replace(
+    RETRY, label=gettext_lazy("Retry now"), name=gettext_lazy("Retry now, subtask {number}")
+)
+SKIP = PlanButton(
+    "subtask-skip",
+    gettext_lazy("Skip"),
+    "skip",
+    "quiet",
+    "subtask-skip",
+    opens="skip-dialog",
+    asks=gettext_lazy("Skip subtask {number}?"),
+    name=gettext_lazy("Skip subtask {number}"),
+)
+REPLAN_HERE = PlanButton(
+    "subtask-replan",
+    gettext_lazy("Replan from here"),
+    "route",
+    "quiet",
+    "subtask-replan",
+    opens="replan-dialog",
+    asks=gettext_lazy("Replan from subtask {number}?"),
+)
+
+
+CHECK_NOW = PlanButton("check", gettext_lazy("Check now"), "check", address="subtask-check")
+LOOKED = PlanButton("look", gettext_lazy("I have looked"), "check", address="subtask-looked")
+
+
+def subtask_buttons(
+    plan: PlanSnapshot, row: SubtaskSnapshot, conversation: int, *, replanning: bool = False
+) -> list[PlanButton]:
+    """What can be done about one that has failed, is not true any more, or could not be checked."""
+    is_held = bool(plan.retry_at) and plan.run == Run.QUEUED and row is plan.current
+    drawn: list[PlanButton] = []
+    if plan.status.name == "check" and row is plan.current and is_drawn(CHECK_AGAIN, plan):
+        drawn.append(CHECK_AGAIN)
+    if row.key in plan.takes_retry:
+        drawn.append(RETRY_CHANGED if row.changes and row.changes.is_left else RETRY)
+    elif row.failed and is_held:
+        drawn.append(RETRY_NOW)
+    if row.failed and (plan.takes_edits or is_held):
+        drawn.append(SKIP)
+    if row.failed and plan.takes_edits:
+        drawn.append(REPLAN_HERE)
+    number = plan.subtasks.index(row) + 1
+    return [
+        each.at(
+            *((conversation,) if each is CHECK_AGAIN else (conversation, row.key)),
+            id=f"{each.id}-{plan.id}-{row.key}",
+            name=str(each.name).format(number=number),
+            asks=str(each.asks).format(number=number),
+            blocked=why_blocked(each, plan, replanning=replanning),
+        )
+        for each in drawn
+    ]
+
+
+# On the card of a plan that has ended
+
+CHANGES = PlanButton("changes", gettext_lazy("View changes"), "diff")
+UNDO = PlanButton("undo", gettext_lazy("Undo changes"), "undo", "quiet")
+
+
+def closing_buttons(
+    message: Message, plan: PlanSnapshot, end: Ending, *, is_shown: bool, is_cleared: bool
+) -> PlanButtons:
+    """`is_shown` says that the drawer has this plan, which may go on then. Of what was cleared away
+    only the timeline is left."""
+    talk, title = message.conversation_id, visible_plain(plan.title)
+
+    def button(each: PlanButton, id: str, *more: object, **changes: Any) -> PlanButton:
+        """Its name says of which plan, and its id of which card."""
+        name = gettext("{label}: {title}").format(label=each.label, title=title)
+        changes |= {"id": f"closing-{id}-{message.pk}", "name": name}
+        return each.at(talk, *more, **changes)
+
+    timeline = button(TIMELINE, "timeline", leads_to=reverse("plan", args=[plan.id]))
+    if is_cleared:
+        return PlanButtons(steering=(timeline,))
+    goes_on, undo, blocked = [], None, why_blocked(START_AGAIN, plan)
+    if is_shown and end.retry in plan.takes_retry:
+        goes_on = [button(RETRY, "retry", end.retry, kind="", blocked=blocked)]
+    elif is_shown and end.starts_again and is_drawn(START_AGAIN, plan):
+        goes_on = [button(START_AGAIN, "again", blocked=blocked)]
+    if plan.changes and plan.changes.is_left:
+        changed = address_of(talk, plan=plan.id)
+        goes_on.append(button(CHANGES, "changes", leads_to=changed))
+        undo = button(UNDO, "undo", leads_to=f"{changed}&undo")
+    again = button(USE_AGAIN, "use-again", plan.id, kind="quiet")
+    return PlanButtons(steering=(*goes_on, timeline, again), ending=undo)

@@ -20,7 +20,7 @@ from console.status_labels import ENDS, name_for
 from plans.changes.undone import undos_about
 from plans.comments import count_words
 from plans.models import Plan
-from plans.status import mark_of_done, statuses_of
+from plans.status import mark_of_done, status_of_plan
 
 LINES_PER_PAGE = 500
 # What a line is about, and who did it, as a person chooses them.
@@ -225,7 +225,7 @@ class Timeline:
             version: {row["key"]: (str(i), row["name"]) for i, row in enumerate(subtasks or [], 1)}
             for version, subtasks in versions
         }
-        self.weakest = statuses_of([self.plan.pk])[self.plan.pk].mark
+        self.weakest = status_of_plan(self.plan).mark
         events = Event.objects.filter(subject=f"plan:{self.plan.pk}")
         events = events.filter(conversation=self.plan.conversation_id).order_by("seq")
         lines = [line for event in events if (line := self.line_of_event(event))]

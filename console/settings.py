@@ -102,6 +102,7 @@ MIDDLEWARE = [
     "console.middleware.session_required",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "console.middleware.MissingPages",
 ]
 
 ROOT_URLCONF = "console.urls"

@@ -16,15 +16,15 @@ from django.utils.translation import gettext
 
 from agents.config.ownership import agents_of
 from agents.config.store import AgentRecord
-from agents.models import Conversation, Lane, Turn
+from agents.models import Conversation, Turn
 from agents.statements import prepared
 from console.htmx import person
 from console.language import shown_name
+from console.status_labels import row_mark
 from plans.needs import AskingCall, asking_calls
-from plans.status import BEING_WRITTEN, WAITS_FOR_ANSWER, Status, statuses_of
+from plans.status import statuses_of
 
 MOST = 200  # conversations listed
-URGENT = ("failed", "check_failed", "regressed", "question", "waiting")
 
 
 def group_of(wanted: str | None) -> str:
@@ -100,7 +100,7 @@ class Listed(NamedTuple):
     goal: str | None  # that a plan was asked for
     asking_message: int | None  # gone when it was taken back
     pinned_at: datetime | None
-    answers: bool
+    is_written: bool  # by a turn that is at work on the plan that is asked for
     finished_at: datetime | None  # the active plan
     looked_at: datetime | None
 
@@ -117,7 +117,11 @@ class Listed(NamedTuple):
 @prepared
 def listed_of(owner: int) -> QuerySet[Conversation, Any]:
     """Those of a person that changed last; the columns are those of `Listed`."""
-    chat = Turn.objects.filter(conversation=OuterRef("pk"), lane=Lane.CHAT)
+    at_work = Turn.objects.filter(
+        conversation=OuterRef("pk"),
+        state__in=Turn.OPEN_STATES,
+        checkpoint__asked=OuterRef("active_plan__asked_message"),
+    )
     own = Conversation.objects.filter(
         owner=owner, parent_call=None, deleted_at=None, archived_at=None
     )
@@ -131,7 +135,7 @@ def listed_of(owner: int) -> QuerySet[Conversation, Any]:
         "active_plan__asked_goal",
         "active_plan__asked_message",
         "pinned_at",
-        Exists(chat.filter(state__in=Turn.OPEN_STATES)),
+        Exists(at_work),
         "active_plan__plan__finished_at",
         "looked_at",
     )
@@ -155,7 +159,11 @@ def grouped(
             name, icon = gettext("Pinned"), "pin"
         elif by_date:
             name = day_of(each.updated_at.date())
-        shape, word = mark_of(each, statuses.get(each.plan or 0), asking[each.pk])
+        shape, word = row_mark(
+            each.is_written if each.wants_plan else None,
+            statuses.get(each.plan or 0),
+            [call.is_question for call in asking[each.pk]],
+        )
         if each.pk != current and shape in ("done", "by_word") and each.is_seen:
             shape, word = "", ""
         row = Row(
@@ -170,27 +178,6 @@ def grouped(
         )
         groups.setdefault(icon + name, Group(name, icon, [])).rows.append(row)
     return list(groups.values())
-
-
-def mark_of(
-    conversation: Listed, status: Status | None, asking: list[AskingCall]
-) -> tuple[str, str]:
-    """The mark of its plan and the word for it; a plan that was given up has none.
-
-    What a call or a helper asks in an ordinary reply waits too.
-    """
-    if conversation.wants_plan and not asking:
-        mark = BEING_WRITTEN if conversation.answers else WAITS_FOR_ANSWER
-        return mark.mark, mark.word
-    if status is not None and status.mark in URGENT:
-        return status.mark, status.word
-    if any(call.is_question and call.root for call in asking):
-        return "question", gettext("Waiting for your answer")
-    if asking:
-        return "waiting", gettext("Waiting for you")
-    if status is None or status.mark == "abandoned":
-        return "", ""
-    return status.mark, status.mark_name
 
 
 def day_of(day: date) -> str:

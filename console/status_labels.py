@@ -6,6 +6,7 @@ Waiting outranks running: failed, waiting for you, running, paused, done.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -21,12 +22,13 @@ from plans.queries import active_plan, checklist
 from plans.snapshot import PlanSnapshot
 from plans.status import (
     BEING_WRITTEN,
-    FINISHED,
     WAITS_FOR_ANSWER,
     Asking,
     Status,
-    statuses_of,
+    status_of_plan,
 )
+
+URGENT = ("failed", "check_failed", "regressed", "question", "waiting")  # marks
 
 ENDS = {
     "cancelled": gettext_lazy("Cancelled"),
@@ -51,11 +53,12 @@ class StatusLabel:
     brief: str | Promise = ""
     word: str | Promise = ""
     at: datetime | None = None  # since when, where that is worth saying
+    mark_name: str = ""
 
     @property
     def name(self) -> str:
         """What its mark is called."""
-        return str(FINISHED.get(self.shape, self.word or self.words))
+        return str(self.mark_name or self.word or self.words)
 
 
 WRITING, UNANSWERED = (
@@ -70,7 +73,31 @@ WRITING, UNANSWERED = (
 def label_of_status(status: Status) -> StatusLabel:
     """In a list, where plans stand one below the other, the word is enough."""
     word, name = status.word, status.mark_name
-    return StatusLabel(status.mark, word, name[0].lower() + name[1:], word)
+    return StatusLabel(status.mark, word, name[0].lower() + name[1:], word, mark_name=name)
+
+
+def row_mark(
+    is_written: bool | None, status: Status | None, asking: Sequence[bool]
+) -> tuple[str, str]:
+    """How a conversation stands in the list: a mark and its name. What waits outranks all but a
+    failure; a plan that was given up has none.
+
+    `is_written` says whether a turn is at work on the plan that is asked for, None where none is;
+    `status` is that of the plan in the drawer, and `asking` of each call that waits for a word,
+    whether it is a question.
+    """
+    if is_written is not None and not asking:
+        mark = BEING_WRITTEN if is_written else WAITS_FOR_ANSWER
+        return mark.mark, mark.word
+    if status is not None and status.mark in URGENT:
+        return status.mark, status.word
+    if any(asking):
+        return "question", gettext("Waiting for your answer")
+    if asking:
+        return "waiting", gettext("Waiting for you")
+    if status is None or status.mark == "abandoned":
+        return "", ""
+    return status.mark, status.mark_name
 
 
 def label_of_asking(asking: Asking) -> StatusLabel:
@@ -196,7 +223,7 @@ def describe_plan(c: Conversation) -> str:
             return gettext("No open plan here. Say what you want after /plan.")
         return gettext("No plan here yet. Say what you want after /plan.")
     heading = gettext("**{title}** (v{version}): {standing}.").format(
-        title=plan.title, version=plan.version, standing=statuses_of([plan.pk])[plan.pk].word
+        title=plan.title, version=plan.version, standing=status_of_plan(plan).word
     )
     lines = [heading]
     return "\n".join([*lines, *(f"{each.position}. {each.name}" for each in checklist(plan))])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, get_args
 
 from django.db.models import F, Max, QuerySet
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, Field, JsonValue
 
 from agents.actors import Actor
 from agents.models import ToolCall
@@ -171,7 +171,8 @@ class CheckSnapshot(BaseModel, extra="forbid"):
     """A check with the fields of its kind, and what it came to last."""
 
     key: str
-    kind: Kind
+    # Any text: one that another version has made is shown by its name.
+    kind: Annotated[str, Field(json_schema_extra={"enum": list(get_args(Kind))})]
     path: str | None = None
     exists: bool | None = None
     absent: bool | None = None
@@ -218,7 +219,7 @@ def check_snapshots(subtask: Subtask, latest: Latest) -> list[CheckSnapshot]:
         result = latest.get((subtask.pk, check["key"]))
         same = result is not None and wording(result.asked) == wording(check)
         last = result_snapshot(result) if result is not None and same else None
-        snapshots.append(CheckSnapshot(**check, result=last))
+        snapshots.append(CheckSnapshot.model_construct(**check, result=last))
     return snapshots
 
 

@@ -283,7 +283,7 @@ def looks_at(check: CheckJson) -> str:
 
 
 def looks_at_file(check: CheckJson) -> str:
-    path = check["path"]
+    path = check.get("path", "")
     if check.get("exists"):
         return gettext("{path} exists").format(path=path)
     if check.get("absent"):
@@ -292,4 +292,6 @@ def looks_at_file(check: CheckJson) -> str:
         return gettext("{path} is unchanged").format(path=path)
     if "matches" in check:
         return gettext("{path} matches {pattern}").format(path=path, pattern=check["matches"])
-    return gettext("{path} contains {text}").format(path=path, text=check["contains"])
+    if "contains" in check:
+        return gettext("{path} contains {text}").format(path=path, text=check["contains"])
+    return str(check["kind"])  # another version's

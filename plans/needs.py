@@ -254,7 +254,11 @@ def regressed_plans(owner: int) -> QuerySet[Plan, Any]:
     said = CheckResult.objects.filter(subtask__plan=OuterRef("pk"), passed=False).order_by("-pk")
     return own.values_list(
         *("pk", "version", "conversation_id"),
-        Coalesce(Subquery(untrue.values("untrue_since")[:1]), Subquery(said.values("at")[:1])),
+        Coalesce(
+            Subquery(untrue.values("untrue_since")[:1]),
+            Subquery(said.values("at")[:1]),
+            "updated_at",
+        ),
         Subquery(said.values("pk")[:1]),
     )[:MOST]
 

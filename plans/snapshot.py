@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ from django.utils.translation import gettext, ngettext
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, JsonValue
 
 from agents.engine.usage import Times
+from agents.errors import NotFound
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import prepared
 from agents.timestamps import Moment, timestamp
@@ -247,7 +249,8 @@ class PlanSnapshot(BaseModel, extra="forbid"):
     @property
     def row(self) -> Plan:
         """Enough of its row to ask the database about it; the plan may be gone by now."""
-        return Plan(pk=self.id, conversation_id=self.conversation, budget=self.budget)
+        now = {name: getattr(self, name) for name in OF_ROW}
+        return Plan(pk=self.id, conversation_id=self.conversation, **now)
 
     @property
     def is_open(self) -> bool:
@@ -279,12 +282,15 @@ class PlanSnapshot(BaseModel, extra="forbid"):
 
     @property
     def takes_retry(self) -> list[str]:
-        """The keys of what may be done again if it is not true any more: nothing runs or comes
-        before it."""
-        if not self.is_confirmed or self.run != Run.IDLE:
-            return []
-        first = self.number(State.TODO) or len(self.subtasks)
-        return [each.key for each in self.subtasks[:first]]
+        """The keys of what has failed, or is not true any more, and may be done again: nothing runs
+        or comes before it."""
+        at_rest = self.is_confirmed and self.state != State.ABANDONED and self.run == Run.IDLE
+        first = self.number(State.TODO)
+        rows = self.subtasks[: first or None]
+        keys = [each.key for each in rows if at_rest and each.is_regressed]
+        if self.is_confirmed and self.takes_edits and first and rows[-1].failed:
+            keys.append(rows[-1].key)
+        return keys
 
     @property
     def why_full(self) -> str:
@@ -385,6 +391,15 @@ def plan_snapshot(plan: Plan) -> PlanSnapshot:
     """The plan as it is now. `seq` is read before the rows: it is never older than it says."""
     (seq,) = seq_of.first(conversation=plan.conversation_id) or (0,)
     return snapshot_of(reload(plan), seq, open_turns_of(plan.conversation_id))
+
+
+def plan_snapshots(plans: Iterable[Plan]) -> list[PlanSnapshot]:
+    """Of those that are still there."""
+    found = []
+    for plan in plans:
+        with suppress(NotFound):
+            found.append(plan_snapshot(plan))
+    return found
 
 
 def open_turns_of(conversation_id: int) -> list[Turn]:

@@ -10,9 +10,10 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from agents.conversation_tree import descendants
+from agents.errors import NotFound
 from agents.models import Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import one_of, one_of_open, prepared
 from plans.models import Attempt, Plan, Run, State, Subtask
@@ -32,12 +33,13 @@ class Group(StrEnum):
 
 @dataclass(frozen=True)
 class Status:
-    """`mark` is the shape that is drawn beside the word."""
+    """`mark` is the shape that is drawn beside the word; `is_finished` that of a plan which is."""
 
     name: str
     text: str | Promise
     mark: str
     group: Group
+    is_finished: bool = False
 
     @property
     def word(self) -> str:
@@ -47,7 +49,7 @@ class Status:
     @property
     def mark_name(self) -> str:
         """What its mark is called: the word, and of what is finished whether that was checked."""
-        return str(FINISHED.get(self.mark, self.text))
+        return str(FINISHED.get(self.mark, self.text) if self.is_finished else self.text)
 
     @property
     def attention(self) -> str:
@@ -144,7 +146,7 @@ class Facts:
 
 
 def status_of(facts: Facts) -> Status:
-    status = STATUSES[name_of(facts)]
+    status = replace(STATUSES[name_of(facts)], is_finished=facts.state == State.DONE)
     if status.name != "done" or not facts.has_subtasks:  # a text alone is approved as it stands
         return status
     return replace(
@@ -211,6 +213,13 @@ def mark_of_done(verified: bool | None) -> str:
 
 def statuses_of(plan_ids: Iterable[int]) -> dict[int, Status]:
     return {plan: status_of(facts) for plan, facts in facts_of(plan_ids).items()}
+
+
+def status_of_plan(plan: Plan) -> Status:
+    """Raises NotFound for one that was deleted."""
+    if status := statuses_of([plan.pk]).get(plan.pk):
+        return status
+    raise NotFound(gettext("There is no plan {plan} any more.").format(plan=plan.pk))
 
 
 def facts_of(plan_ids: Iterable[int]) -> dict[int, Facts]:
@@ -300,6 +309,12 @@ class Asking:
 
     def __bool__(self) -> bool:
         return bool(self.by_turn or self.questions)
+
+    def of_turns(self, turns: Iterable[int]) -> Asking:
+        """What these of them ask."""
+        wanted = set(turns)
+        calls = {pk: each for pk, each in self.by_turn.items() if pk in wanted}
+        return Asking(calls, self.questions & wanted)
 
     @classmethod
     def of(cls, turns: Iterable[Turn]) -> Asking:

@@ -25,7 +25,7 @@ from plans.models import Plan, PlanVersion
 from plans.prompts import approved_text, plan_text
 from plans.queries import AGENT, reload, was_approved
 from plans.schemas import CommentAnswer, PlanDraft, Revision, SubtaskDraft, SubtaskRevision, Text
-from plans.status import statuses_of
+from plans.status import status_of_plan
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -363,7 +363,7 @@ def change_notice(plan: Plan) -> str:
 def waits_for(plan: Plan) -> str:
     if not plan.is_open:
         with translation.override("en"):
-            return f"is {statuses_of([plan.pk])[plan.pk].word.lower()}."
+            return f"is {status_of_plan(plan).word.lower()}."
     if plan.is_confirmed:
         return "holds: it needs no new yes."
     if Conversation.objects.filter(pk=plan.conversation_id, parent_call=None).exists():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 from django.db import transaction
+from django.http import HttpResponse
 from django.test import Client
 
 from tests.world import HTMX
@@ -160,18 +162,24 @@ def values_of(element):
     return {each["name"]: each.get("value") or TYPED.get(each["name"], "") for each in names}
 
 
-def refusals(client: Client, address: str) -> list[str]:
-    """The buttons of this page whose press is refused, each pressed by itself on what is there now."""
+def pressed(client: Client, address: str) -> Iterator[tuple[str, HttpResponse]]:
+    """What each button of this page posts, and the answer to it alone, on what is there now."""
     page = Page(client.get(address).content.decode())
-    refused, count = [], 0
     for url, values in page.presses():
-        count += 1
         in_drawer = named(drawer) if (drawer := page.ids.get("plan")) else {}
         full = url if url.startswith("/") else f"{address}{url}"
         with transaction.atomic():
             answer = client.post(full, {**in_drawer, **values}, headers=HTMX)
             transaction.set_rollback(True)
-        if answer.status_code >= 400:
-            refused.append(f"{full} {values}: {answer.status_code} {answer.content.decode()[:300]}")
-    assert count, "there is something to press"
-    return refused
+        yield f"{full} {values}", answer
+
+
+def refusals(client: Client, *addresses: str, least: int = 1) -> list[str]:
+    """The presses of these pages that are refused; that there are fewer than `least` is one too."""
+    answers = [each for address in addresses for each in pressed(client, address)]
+    assert len(answers) >= least, "there is something to press"
+    return [
+        f"{press}: {answer.status_code} {answer.content.decode()[:300]}"
+        for press, answer in answers
+        if answer.status_code >= 400
+    ]

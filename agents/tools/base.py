@@ -122,7 +122,7 @@ def typed_tool(
 
     async def checked(raw: Arguments) -> ToolResult:
         try:
-            parsed = arguments.model_validate(raw)
+            parsed = arguments.model_validate(raw, extra="forbid")
         except ValidationError as error:
             raise ToolFailed(validation_sentence(name, error)) from None
         except Refused as refusal:

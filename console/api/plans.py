@@ -38,7 +38,7 @@ from plans.actions.create import bind
 from plans.expected_version import demand_active
 from plans.models import Plan
 from plans.schemas import PlanDraft
-from plans.snapshot import PlanSnapshot, plan_snapshot
+from plans.snapshot import PlanSnapshot, plan_snapshot, plan_snapshots
 
 router = Router(tags=["plans"])
 Version = Annotated[str | None, Header(alias="If-Match", description='The version read: "3"')]
@@ -60,7 +60,7 @@ def list_plans(
     rows = search.in_groups(rows, wanted.standings)
     rows = rows.filter(state=wanted.state) if wanted.state else rows
     plans, count = page_of(search.ordered(rows, wanted.sort).select_related("conversation"), page)
-    items = [plan_snapshot(plan).document() for plan in plans]
+    items = [plan.document() for plan in plan_snapshots(plans)]
     return JsonResponse({"items": items, "count": count})
 
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from django import template
 from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils.formats import number_format
-from django.utils.functional import Promise
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, ngettext
 from pydantic import TypeAdapter
 
 from agents.models import Message
 from agents.sentences import first_line
-from console.closing_buttons import closing_buttons
 from console.conversation_state import ConversationState
 from console.endings import Ending, calls_of, ending_of, files_of
 from console.language import cached
-from console.plan_buttons import PlanButtons
+from console.plan_buttons import PlanButton, PlanButtons, closing_buttons, subtask_buttons
 from console.plan_page import SubtaskTiming
 from console.status_labels import label_of_plan, why_left_out
 from console.templatetags.changes import link_words
@@ -35,64 +31,6 @@ ROWS = TypeAdapter(SubtaskSnapshot)
 
 register = template.Library()
 register.filter(first_line)
-
-
-@dataclass(frozen=True)
-class SubtaskButton:
-    """What can be done about a failed subtask: posted at once, or asked about in a dialog first.
-
-    `name` and `asks` have a place for the subtask's number.
-    """
-
-    verb: str
-    icon: str
-    label: str | Promise
-    name: str | Promise = ""
-    kind: str = "quiet"
-    dialog: str = ""
-    asks: str | Promise = ""
-
-
-SUBTASK_BUTTONS = {
-    "retry": SubtaskButton(
-        "subtask-retry",
-        "retry",
-        gettext_lazy("Retry"),
-        gettext_lazy("Retry subtask {number}"),
-        kind="go",
-    ),
-    "retry-changed": SubtaskButton(
-        "subtask-retry",
-        "retry",
-        gettext_lazy("Retry"),
-        gettext_lazy("Retry subtask {number}"),
-        kind="go",
-        dialog="retry-dialog",
-        asks=gettext_lazy("Retry subtask {number}?"),
-    ),
-    "retry-now": SubtaskButton(
-        "subtask-retry",
-        "retry",
-        gettext_lazy("Retry now"),
-        gettext_lazy("Retry now, subtask {number}"),
-        kind="go",
-    ),
-    "skip": SubtaskButton(
-        "subtask-skip",
-        "skip",
-        gettext_lazy("Skip"),
-        gettext_lazy("Skip subtask {number}"),
-        dialog="skip-dialog",
-        asks=gettext_lazy("Skip subtask {number}?"),
-    ),
-    "replan": SubtaskButton(
-        "subtask-replan",
-        "route",
-        gettext_lazy("Replan from here"),
-        dialog="replan-dialog",
-        asks=gettext_lazy("Replan from subtask {number}?"),
-    ),
-}
 
 
 register.filter("mark_of", label_of_plan)
@@ -142,18 +80,12 @@ def draw_resting(conversation: int, plan: int, text: bytes, **facts: object) -> 
 drawn_resting = cached(MOST_ROWS)(draw_resting)
 
 
-@register.inclusion_tag("plans/_subtask_button.html", takes_context=True)
-def subtask_button(context: template.Context, name: str) -> dict[str, object]:
-    button = SUBTASK_BUTTONS[name]
-    address = reverse(button.verb, args=[context["conversation"].pk, context["row"].key])
-    number = context["number"]
-    return {
-        "id": f"{button.verb}-{id_within(context['row'], context['plan'].id)}",
-        "button": button,
-        "address": address,
-        "name": str(button.name).format(number=number),
-        "asks": str(button.asks).format(number=number),
-    }
+@register.simple_tag(takes_context=True, name="subtask_buttons")
+def subtask_buttons_of(context: template.Context) -> list[PlanButton]:
+    """What can be done about the row that has failed, or is not true any more."""
+    now: ConversationState = context["now"]
+    plan, row = context["plan"], context["row"]
+    return subtask_buttons(plan, row, now.conversation.pk, replanning=now.is_replanning)
 
 
 def may_be_skipped(row: SubtaskSnapshot, plan: PlanSnapshot) -> bool:

@@ -40,7 +40,7 @@ from plans import search
 from plans.models import Attempt, Plan
 from plans.queries import plans_below
 from plans.search import NEEDS_ME, NEWEST, OPEN, ORDERS, Query
-from plans.snapshot import plan_snapshot
+from plans.snapshot import plan_snapshot, plan_snapshots
 from plans.status import Group
 
 PER_PAGE = 50
@@ -76,7 +76,8 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
     is_shortened = draw(works)
     turns = {a.turn_id: work.subtask.pk for work in works for a in work.attempts}
     below = plans_below(turns)
-    rows = {plan.pk: plan_snapshot(plan) for plan in Plan.objects.filter(pk__in=below.values())}
+    nested = plan_snapshots(Plan.objects.filter(pk__in=below.values()))
+    rows = {plan.id: plan for plan in nested}
     viewer = person(request).username
     context = {
         "seen": seq,

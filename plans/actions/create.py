@@ -6,7 +6,7 @@ it.
 
 from __future__ import annotations
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from agents import events, persistence
 from agents.actions import add_message
@@ -33,6 +33,7 @@ from plans.queries import (
 from plans.schemas import NOTHING, PlanDraft, SubtaskDraft
 
 SUPERSEDED = "superseded"
+ANOTHER_RUNS = gettext_lazy("A plan is running in this conversation: stop or pause it first.")
 MOST_PLANS = 3  # that one turn may make, each in the place of the one before
 
 
@@ -212,7 +213,7 @@ def activate_plan(plan: Plan, by: Actor) -> Plan:
         return plan
     demand_in_view(plan)
     if pointer.plan is not None and pointer.plan.is_live:
-        raise Conflict(gettext("A plan is running in this conversation: stop or pause it first."))
+        raise Conflict(str(ANOTHER_RUNS))
     before, pointer.plan = pointer.plan, plan
     pointer.save()
     redraw_card(before, record_event(plan, "plan.activated", by))

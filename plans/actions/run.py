@@ -135,6 +135,11 @@ def demand_startable(plan: Plan) -> None:
 
 
 def demand_free_lane(plan: Plan) -> None:
+    if why := why_no_lane(plan):
+        raise Conflict(why)
+
+
+def why_no_lane(plan: Plan) -> str:
     """A run that waits in the midst of a subtask would keep any other from ever starting."""
     waiting = Turn.objects.filter(
         conversation_id=plan.conversation_id, lane=Lane.RUN, state=TurnState.WAITING
@@ -142,11 +147,9 @@ def demand_free_lane(plan: Plan) -> None:
     for turn in waiting.exclude(plan=plan.pk):
         other = plan_of_turn(turn)
         title = other.title if other else gettext("Another plan")
-        raise Conflict(
-            gettext("“{title}” is paused in the midst of a subtask: stop it first.").format(
-                title=title
-            )
-        )
+        sentence = gettext("“{title}” is paused in the midst of a subtask: stop it first.")
+        return sentence.format(title=title)
+    return ""
 
 
 def queue_next(plan: Plan, wait: float = 0, after: Turn | None = None) -> None:

@@ -249,7 +249,7 @@ def test_what_waits_because_of_a_check_has_a_card(kind):
     looked = f"/c/{c.pk}/plan/subtasks/s1/looked"
     seen = {"plan": plan_of(c).pk, "version": plan_of(c).version, "need": need}
     if kind == "check":
-        assert '<input type="hidden" name="check" value="c1">' in page
+        assert """hx-vals='{"check": "c1"}'""" in page
         drawer = alice.get(f"/c/{c.pk}/").content.decode()
         assert """hx-vals='{"check": "c1"}'""" in drawer
         stale = alice.post(looked, seen, headers={"HX-Request": "true"})

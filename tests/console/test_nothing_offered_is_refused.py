@@ -4,21 +4,26 @@ Button and verb are decided in different places; here every one that is drawn is
 """
 
 import pytest
+from django.db import transaction
 
 from plans import actions
+from plans.models import ActivePlan, Plan
 from plans.schemas import MOST_SUBTASKS
 from tests.builders import approved_plan, proposed_plan
 from tests.checked import begun, worked
 from tests.console.test_drawer_verbs import failed, halted, held_between_attempts
 from tests.fake_model import call, say
-from tests.inner import Scope, change_agent, claim
+from tests.inner import STATUSES, Scope, change_agent, claim, statuses_of
+from tests.plans.random_plans import RandomPlans
 from tests.plans.test_gate_of_alternatives import changed_by_words
 from tests.pressing import Page, refusals
 from tests.world import (
+    agent,
     conversation,
     done,
     drive,
     files_of,
+    person,
     plan_of,
     proposal,
     scripted,
@@ -135,6 +140,15 @@ def revised_at_work():
     return c
 
 
+def stopped_and_changed():
+    """The card of its end is still there."""
+    c = approved_plan("Read", "Write", run="all")
+    actions.stop_plan(plan_of(c), "alice")
+    drive()
+    actions.update_subtask(plan_of(c), "s2", {"name": "Write more"}, "alice")
+    return c
+
+
 EXISTS = {"kind": "file", "path": "a.txt", "exists": True}
 
 
@@ -190,6 +204,7 @@ STATES = {
     ),
     "being stopped": after(at_work, lambda plan: actions.stop_plan(plan, "alice")),
     "a new version at work": revised_at_work,
+    "stopped, then changed": stopped_and_changed,
     "a call asks": lambda: asks(WRITE),
     "a question": lambda: asks(call("ask_user", question="Which?")),
     "failed": failed,
@@ -238,3 +253,42 @@ def test_what_needs_you_offers_is_possible(alice, state):
 def test_what_a_plans_page_offers_is_possible(alice, state):
     plan = plan_of(STATES[state]())
     assert refusals(alice, f"/plans/{plan.pk}/") == []
+
+
+# Plans as they may be, by their rows: all of their buttons, in every status.
+
+
+def pages_of(plans):
+    """Where they are drawn: their conversations with the drawer, their own pages, and what waits."""
+    own = [plan for plan in plans if plan.conversation.parent_call_id is None]
+    talks = {plan.conversation_id: f"/c/{plan.conversation_id}/" for plan in own}
+    return [*talks.values(), *(f"/plans/{plan.pk}/" for plan in own), "/needs/"]
+
+
+def random_plans(seed, count):
+    agent(id="planner", plan={"enabled": True})
+    return RandomPlans(seed, person("alice"), is_alone=seed % 2 == 0).fill(count)
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.sampled(2)
+def test_what_random_plans_offer_is_possible(seed, alice):
+    assert refusals(alice, *pages_of(random_plans(seed, 8)), least=20) == []
+
+
+@pytest.mark.parametrize("name", STATUSES)
+@pytest.mark.sampled(4)
+def test_what_a_plan_of_each_status_offers_is_possible(name, alice):
+    """In the drawer, on its page, on the card of its end and on that of what it waits for."""
+    plan, seed = None, 0
+    while plan is None:
+        with transaction.atomic():
+            statuses = statuses_of(each.pk for each in random_plans(seed, 5))
+            found = [pk for pk, status in statuses.items() if status.name == name]
+            plan = Plan.objects.filter(pk__in=found, conversation__parent_call=None).first()
+            transaction.set_rollback(plan is None)
+        seed += 1
+    ActivePlan.objects.filter(conversation=plan.conversation_id).update(
+        plan=plan, asked_goal="", asked_message=None
+    )
+    assert refusals(alice, *pages_of([plan]), least=4) == []

@@ -59,7 +59,7 @@ def test_a_question_of_a_tool_in_an_ordinary_chat_is_seen_from_everywhere(begin)
     now = read_state(c.pk)
     assert now.needs_you and now.waiting_for_you == 1
     assert now.status == "Needs you: Waiting for you: write_file"
-    assert now.row_mark.shape == row(c) == "waiting"
+    assert now.row_mark[0] == row(c) == "waiting"
     talk.decide_call(ToolCall.objects.get(tool="write_file"), "allow_once", "alice")
     drive()
     assert not read_state(c.pk).needs_you

@@ -15,6 +15,7 @@ from django.contrib.auth.models import User
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from plans.models import ActivePlan, Attempt, Plan, Run, State, Subtask
 
+CHECK = {"key": "c1", "kind": "file", "path": "a.txt", "exists": True}
 NOW = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
 WAITS = ("question", "approval", "child", "pause")
 PAUSES = ("user", "aside", "confirm", "budget", "check")
@@ -51,6 +52,8 @@ class RandomPlans:
             if self.chance(0.15):
                 self.reply_that_waits(conversation)
             made += here
+        last = next(self.numbers)
+        Conversation.objects.filter(owner=self.owner, seq__lt=last).update(seq=last)
         return made
 
     # Rows
@@ -93,6 +96,9 @@ class RandomPlans:
         row.save()
         for position in range(1, self.random.choice((1, 2, 3, 4))):
             self.subtask(row, position)
+        if not row.subtasks.filter(position__isnull=False).exists():
+            row.content = "All there is to know."
+            row.save()
         return row
 
     def subtask(self, plan: Plan, position: int) -> None:
@@ -104,6 +110,7 @@ class RandomPlans:
         if state == State.DONE:
             row.verified = self.random.choice((True, True, None, False))
             row.untrue_since = NOW if row.verified is False else None
+            row.checks = [] if row.verified is None else [CHECK]
         row.save()
         tries = self.random.choice((0, 1, 2)) if state == State.TODO else 1
         for number in range(1, tries + 1):
@@ -118,7 +125,7 @@ class RandomPlans:
     ) -> Turn:
         caller = conversation.parent_call.turn if conversation.parent_call else None
         row = Turn(conversation=conversation, lane=lane, state=state, waiting_for=waits)
-        row.kind = "subtask" if lane == Lane.RUN else "chat" if lane == Lane.CHAT else "recheck"
+        row.kind = "subtask" if lane == Lane.RUN else "chat" if lane == Lane.CHAT else "checks"
         row.plan = plan.pk if plan else None
         row.serves = caller.serves if caller else row.plan
         row.save()

@@ -35,7 +35,7 @@ from plans.documents import DONE
 from plans.models import LIVE, OPEN, SETTLED, ActivePlan, CheckResult, Plan
 from plans.queries import checklist, reload
 from plans.search import rows_of
-from plans.snapshot import plan_snapshot
+from plans.snapshot import plan_snapshot, plan_snapshots
 
 READING = ("show", "check", "changes", "undo", "export")  # any plan does if there is only one
 MOST = 20  # plans listed where one has to be named
@@ -113,7 +113,7 @@ class Command(PlainCommand):
     def list_plan(self, **_: object) -> None:
         plans = list(Plan.objects.filter(conversation__owner=local_owner()).order_by("-pk"))
         if self.json:
-            self.print_json([plan_snapshot(plan).document() for plan in plans])
+            self.print_json([plan.document() for plan in plan_snapshots(plans)])
             return
         pks = [plan.pk for plan in plans]
         active = set(ActivePlan.objects.filter(plan__in=pks).values_list("plan_id", flat=True))
