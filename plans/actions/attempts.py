@@ -33,7 +33,6 @@ from plans.check_results import (
     last_refused,
     refusals,
 )
-from plans.indexing import index_plan
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.queries import (
     AGENT,
@@ -49,6 +48,7 @@ from plans.queries import (
     settle_run,
 )
 from plans.schemas import LONGEST_TEXT, plain
+from plans.search import index_plan
 from plans.tracing import operation
 
 
