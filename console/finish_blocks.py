@@ -10,6 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.models import Message, ToolCall, Turn
+from plans.attempts import limit_of
 from plans.check_results import CheckResultSnapshot, CheckSnapshot, finish_lines
 from plans.check_text import CheckJson
 from plans.models import Attempt, CheckResult, Subtask
@@ -187,7 +188,7 @@ def block_of(call: ToolCall, subtask: Subtask) -> FinishBlock:
     rows = rows_of(call)
     refused = (0, 0)
     if call.state == ToolCall.State.FAILED and any(row.state == "failed" for row in rows):
-        refused = (refusals_up_to(call), most_refusals(call.turn_id))
+        refused = (refusals_up_to(call), limit_of(call.turn, "max_check_failures"))
     return FinishBlock(call, subtask, rows, refused)
 
 
@@ -195,11 +196,6 @@ def refusals_up_to(call: ToolCall) -> int:
     failed = CheckResult.objects.filter(call__turn=call.turn_id, passed=False, call__lte=call.pk)
     refused = failed.filter(call__state=ToolCall.State.FAILED)
     return refused.values("call").distinct().count()
-
-
-def most_refusals(turn: int) -> int:
-    rows = Turn.objects.filter(pk=turn).values_list("config__plan__max_check_failures", flat=True)
-    return int(rows.first() or 3)
 
 
 def is_drawn_apart(call: ToolCall, message: Message) -> bool:

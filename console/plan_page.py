@@ -15,7 +15,7 @@ from django.utils.translation import gettext, gettext_lazy
 from agents.engine.usage import Times, duration, times_of
 from agents.models import TurnState
 from agents.sentences import commas
-from plans.attempts import Cost
+from plans.attempts import Cost, limit_of
 from plans.models import Attempt, Plan, State, Subtask
 from plans.status import mark_of_done
 
@@ -176,7 +176,7 @@ def mark_of_attempt(attempt: Attempt, work: SubtaskTiming) -> str:
 
 def attempt_name(attempt: Attempt) -> str:
     """Attempt 2 of 3: how many there are before the run fails; a person's retry adds further."""
-    most = int((attempt.turn.config.get("plan") or {}).get("max_attempts") or 3)
+    most = limit_of(attempt.turn, "max_attempts")
     if attempt.number > most:
         return gettext("Attempt {number}").format(number=attempt.number)
     return gettext("Attempt {number} of {most}").format(number=attempt.number, most=most)

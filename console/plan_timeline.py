@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext_lazy
 
-from agents.actors import AGENT, SYSTEM, Actor, actor_of
+from agents.actors import AGENT, PERSON, SYSTEM, Actor, actor_of, kind_of
 from agents.models import Event, ToolCall, Undo
 from agents.sentences import commas, detailed
-from console.check_lines import SIGNS, check_words, verdict_words
+from console.changes.calls import argument
 from console.form_parsing import number
-from console.status_labels import ENDS
-from console.templatetags.messages import argument
-from console.timeline_lines import Line, approved_line, plain_line, updated_line
+from console.status_labels import ENDS, name_for
 from plans.changes.undone import undos_about
 from plans.comments import count_words
 from plans.models import Plan
@@ -37,29 +37,183 @@ ACTORS = {
     "agent": gettext_lazy("The agent"),
     "system": gettext_lazy("Planside"),
 }
-Data = Mapping[str, Any]
-# Reasons of a pause for which the call has lines of its own, with what was asked.
-SHOWN_BY_CALLS = ("approval", "question")
 DECIDED = {
     "allow_once": gettext_lazy("Allowed once"),
     "always": gettext_lazy("Always allowed"),
     "deny": gettext_lazy("Denied"),
 }
+Data = Mapping[str, Any]
+GIVEN = object()  # in Row.when: anything but empty
+
+
+class Row(NamedTuple):
+    """How an event is told: its words, with values in braces, and a state's mark or a picture.
+
+    `detail` names the value that follows the words, `when` what the event's values have to be.
+    Without words it has no line: another one says it.
+    """
+
+    words: str | Promise = ""
+    sign: str = ""
+    icon: str = ""
+    is_head: bool = False
+    detail: str = ""
+    when: Data = {}
+
+    def fits(self, values: Data) -> bool:
+        """What is not there is as good as empty."""
+        given = {name: values.get(name) or "" for name in self.when}
+        return all(bool(given[n]) if w is GIVEN else given[n] == w for n, w in self.when.items())
+
+
+NO_LINE = Row()
+UNDONE = [
+    Row(gettext_lazy("undid an undo"), icon="undo", detail="files", when={"reverses": GIVEN}),
+    Row(gettext_lazy("undid its changes"), icon="undo", detail="files"),
+]
+WAITS_FOR_CHILD = Row(gettext_lazy("Waits for another agent"), "paused")
+# The first row that fits tells it; an event without one is named by its type. Beside what an event
+# brings along its values are those of Timeline.values.
+ROWS: dict[str, list[Row]] = {
+    "plan.created": [Row(gettext_lazy("Plan proposed"), icon="plus", is_head=True)],
+    "plan.updated": [
+        Row(when={"checked": GIVEN}),
+        Row(when={"waiting": "check"}),
+        WAITS_FOR_CHILD._replace(when={"waiting": "child"}),
+        Row(gettext_lazy("Budget raised"), icon="pen", when={"budget": GIVEN}),
+        Row(gettext_lazy("Held: the model is not answering"), "failed", when={"held": GIVEN}),
+        Row(
+            gettext_lazy("Plan is now v{version}"),
+            icon="pen",
+            detail="explanation",
+            when={"is_version": True},
+        ),
+    ],
+    "plan.approved": [
+        Row(
+            gettext_lazy("v{version} needs no new yes ({because})"),
+            icon="check",
+            when={"because": GIVEN},
+        ),
+        Row(gettext_lazy("v{version} approved"), icon="check", is_head=True),
+    ],
+    "plan.finished": [
+        Row(gettext_lazy("Plan finished"), "{weakest}", is_head=True, when={"state": "done"}),
+        Row("{end}", "abandoned", is_head=True, detail="note", when={"end": GIVEN}),
+        Row(gettext_lazy("Plan abandoned"), "abandoned", is_head=True, detail="reason"),
+    ],
+    "plan.cleared": [Row(when={"was_cleared": True}), Row(ENDS["cleared"], icon="x")],
+    "plan.asked_person": [NO_LINE],  # the call has its own
+    "plan.commented": [NO_LINE],
+    "plan.comments_sent": [Row(gettext_lazy("{comments} sent to the agent"), icon="comment")],
+    "plan.replanning": [
+        Row(gettext_lazy("Replanned from subtask {number}"), icon="route", detail="hint")
+    ],
+    "plan.checking": [Row(gettext_lazy("What is done is checked again"), icon="retry")],
+    "plan.activated": [Row(gettext_lazy("Put into the drawer"), icon="undo")],
+    "plan.put_aside": [
+        Row(gettext_lazy("Out of the drawer: another alternative was shown"), icon="undo")
+    ],
+    "plan.undone": UNDONE,
+    "run.started": [
+        Row(gettext_lazy("Plan started"), icon="play", is_head=True, when={"runs": 1}),
+        Row(gettext_lazy("Resumed"), icon="play", is_head=True, when={"rested": GIVEN}),
+        Row(gettext_lazy("Started again"), icon="play", is_head=True),
+    ],
+    "run.paused": [
+        Row(when={"reason": "approval"}),  # the call has lines of its own, with what was asked
+        Row(when={"reason": "question"}),
+        Row(when={"is_told": True}),  # asked to pause, and paused now
+        Row(
+            gettext_lazy("Paused: v{version} waits for a yes"),
+            "waiting",
+            when={"reason": "confirm"},
+        ),
+        Row(gettext_lazy("Paused: the budget is used up"), "paused", when={"reason": "budget"}),
+        Row(gettext_lazy("Paused: a check could not be run"), "paused", when={"reason": "check"}),
+        Row(gettext_lazy("Paused: another plan was asked for"), "paused", when={"reason": "aside"}),
+        WAITS_FOR_CHILD._replace(when={"reason": ""}),
+        Row(gettext_lazy("Paused"), "paused"),
+    ],
+    # Only where nothing else has a line: no start by a person, no answer, no decision.
+    "run.resumed": [
+        Row(when={"rested": ""}),
+        Row(when={"rested": "approval"}),
+        Row(when={"rested": "question"}),
+        Row(gettext_lazy("Resumed"), icon="play"),
+    ],
+    "run.stopping": [NO_LINE],  # that it stopped has one
+    "run.stopped": [Row(gettext_lazy("Stopped"), "abandoned")],
+    "run.failed": [Row(gettext_lazy("The run has failed"), "failed")],
+    "run.halted": [Row(gettext_lazy("Halted after one subtask"), "paused")],
+    "run.repaired": [Row(gettext_lazy("Taken up again after an interruption"), icon="retry")],
+    "subtask.updated": [
+        Row(gettext_lazy("no longer true"), "regressed", when={"verdict": "regressed"}),
+        Row(gettext_lazy("checked"), "done", when={"verdict": "done"}),
+        Row(gettext_lazy("done by the agent’s word"), "by_word", when={"verdict": "by_word"}),
+        Row("{progress}", icon="chat", when={"progress": GIVEN}),
+        Row(gettext_lazy("skipped"), "abandoned", detail="reason", when={"state": "abandoned"}),
+        Row(gettext_lazy("started"), "in_progress", when={"state": "in_progress"}),
+        Row(gettext_lazy("{name}: done"), "{mark}", when={"state": "done"}),
+        Row(gettext_lazy("failed: {error}"), "failed", when={"error": GIVEN}),
+        Row(gettext_lazy("is to do again"), "todo"),
+    ],
+    "subtask.undone": UNDONE,
+    "check.passed": [
+        Row(gettext_lazy("looked at, and counts as checked"), "done", when={"words": ""}),
+        Row(gettext_lazy("checked: {words}"), "done"),
+    ],
+    "check.failed": [Row(gettext_lazy("check failed: {words}"), "check_failed", detail="said")],
+    "check.not_run": [
+        Row(gettext_lazy("check could not be run: {words}"), "waiting", detail="said")
+    ],
+    "asked.question": [Row(gettext_lazy("asked: {question}"), "waiting")],
+    "asked.answered": [Row(gettext_lazy("answered: {answer}"), icon="chat")],
+    "asked.approval": [Row(gettext_lazy("waited for approval of {tool}"), "waiting")],
+    "asked.decided": [Row(gettext_lazy("{decided}:"), icon="shield")],
+}
+
+
+class Line(NamedTuple):
+    """One change. `sign` is a state's mark or `icon` a picture; `number` the subtask's place."""
+
+    words: str
+    sign: str
+    icon: str
+    number: str
+    code: str
+    is_head: bool
+    actor: str
+    actor_icon: str
+    version: int
+    at: datetime
+    seq: int = 0
+    kind: str = "plan"
+    by_kind: str = ""  # person, agent or system
+    key: str = ""  # of the subtask it is about
+    error: str = ""  # of the attempt that has failed
+    failures: int = 1  # how many attempts it stands for
+    parts: tuple[Line, ...] = ()  # the lines of these, with what lies between them
+
+    @property
+    def sign_name(self) -> str:
+        """What its mark is called: one stands for all ways to be abandoned, told by the words."""
+        return self.words if self.sign == "abandoned" else ""
 
 
 @dataclass
 class Timeline:
     """Goes through what happened in order, and knows at each point which version holds, why the
-    run rests (None while it does not), and who has asked it to stop: one thing is one line, though
+    run rests (empty while it does not), and who has asked it to stop: one thing is one line, though
     the wish and its fulfilment are two events."""
 
     plan: Plan
     viewer: str
     version: int = 1
     runs: int = 0
-    rests: str | None = None
+    rested: str = ""
     stopper: Actor | None = None
-    end: str = ""
+    was_cleared: bool = False
     weakest: str = "done"  # the mark of a plan that is finished
     # by version and a subtask's key: its number and name
     places: dict[int, dict[str, tuple[str, str]]] = field(default_factory=dict)
@@ -74,188 +228,125 @@ class Timeline:
         self.weakest = status_of_plan(self.plan).mark
         events = Event.objects.filter(subject=f"plan:{self.plan.pk}")
         events = events.filter(conversation=self.plan.conversation_id).order_by("seq")
-        lines = [line for event in events if (line := self.line_of(event))]
+        lines = [line for event in events if (line := self.line_of_event(event))]
         calls = ToolCall.objects.filter(
             turn__attempt__subtask__plan=self.plan, asked_at__isnull=False
         )
         for call in calls.select_related("turn__attempt__subtask"):
-            lines += self.lines_of_call(call)
-        lines += self.lines_of_undos(lines)
-        moments = [line for line in lines if line.at is not None]
-        return sorted(moments, key=lambda line: (line.at, line.seq), reverse=True)
+            lines += filter(None, self.lines_of_call(call))
+        lines += filter(None, self.lines_of_undos(lines))
+        return sorted(lines, key=lambda line: (line.at, line.seq), reverse=True)
 
-    def line_of(self, event: Event) -> Line | None:
-        data: Data = event.data
-        actor = actor_of(event.actor_kind, event.actor)
+    def line_of_event(self, event: Event) -> Line | None:
+        type, data, by = event.type, event.data, actor_of(event.actor_kind, event.actor)
         self.version = int(data.get("version") or self.version)
-        kind = "plan"
-        if event.type.startswith("run."):
-            kind, line = "run", self.run_line(event.type, data, actor)
-        elif event.type in SIGNS:
-            kind, line = "subtask", self.check_line(event.type, data)
-        elif event.type == "plan.updated" and "subtask" in data:
-            kind, line = "subtask", self.subtask_line(data)
-        else:
-            line = self.plan_line(event.type, data)
-        if line is None:
+        if type == "plan.updated" and "subtask" in data:
+            type = "subtask.updated"
+        values = self.values(event)
+        match type:
+            case "plan.finished" if data.get("state") != "done":
+                self.was_cleared = data.get("reason") == "cleared"
+            case "run.paused":
+                self.rested = str(data.get("reason") or "child")
+            case "run.stopping":
+                self.stopper = by
+            case "run.stopped":
+                by, self.stopper = self.stopper or by, None
+        if type in ("run.started", "run.resumed", "run.stopped", "run.failed", "run.halted"):
+            self.rested = ""
+        return self.line(type, values, by, event.created_at)
+
+    def values(self, event: Event) -> Data:
+        """What the event brings along, and what follows from that and from those before it."""
+        data = event.data
+        mark, reason = mark_of_done(data.get("verified")), str(data.get("reason") or "")
+        ended, _, note = reason.partition(": ")
+        self.runs += event.type == "run.started"
+        return {
+            "version": self.version,
+            "seq": event.seq,
+            "is_version": "version" in data,
+            "runs": self.runs,
+            "rested": self.rested,
+            "is_told": (reason or "child") == self.rested,
+            "was_cleared": self.was_cleared,
+            "weakest": self.weakest,
+            "mark": mark,
+            "verdict": mark if "verified" in data and "state" not in data else "",
+            "end": ENDS.get(ended),
+            "note": note,
+            "comments": count_words(data["count"]) if "count" in data else "",
+            **data,
+        }
+
+    def line(self, type: str, values: Data, by: Actor, at: datetime | None) -> Line | None:
+        """None where another one says it, or it has no time yet.
+
+        `values` also have the line's own `version`, and maybe its `seq` and `code`."""
+        named = Row(type.replace(".", " ").capitalize(), icon="dots")
+        row = next((row for row in ROWS.get(type, ()) if row.fits(values)), named)
+        if not row.words or at is None:
             return None
-        line = line.by(actor, self.viewer)
-        key = str(data.get("subtask") or "")
-        return line._replace(
-            kind=kind, key=key, version=self.version, at=event.created_at, seq=event.seq
+        key, code = str(values.get("subtask") or ""), str(values.get("code") or "")
+        kind = type.partition(".")[0].replace("check", "subtask")
+        number, name = self.place(key)
+        values = {"number": number, "name": name, **values}
+        words = str(row.words).format(**values)
+        if values.get("mode") == "next":
+            words = gettext("{words}, the next subtask only").format(words=words)
+        return Line(
+            detailed(words, values.get(row.detail)),
+            row.sign.format(**values),
+            row.icon,
+            number if kind in ("subtask", "asked") and not code else "",
+            code,
+            row.is_head,
+            name_for(by, self.viewer),
+            "user" if kind_of(by) == PERSON else "agent" if by is AGENT else "cube",
+            values["version"],
+            at,
+            values.get("seq", 0),
+            kind,
+            kind_of(by),
+            key,
+            str(values["error"]) if row.sign == "failed" and values.get("error") else "",
         )
 
-    def check_line(self, type: str, data: Data) -> Line:
-        number, _ = self.place(str(data["subtask"]))
-        return Line(check_words(type, data), sign=SIGNS[type], number=number)
-
-    def plan_line(self, type: str, data: Data) -> Line | None:
-        """What happened to the plan as a whole."""
-        match type:
-            case "plan.updated" if "checked" in data or data.get("waiting") == "check":
-                return None  # each result has its own line
-            case "plan.updated":
-                return updated_line(data) or plain_line(type)
-            case "plan.approved":
-                return approved_line(data)
-            case "plan.finished" if data.get("state") == "done":
-                return Line(gettext("Plan finished"), sign=self.weakest, is_head=True)
-            case "plan.finished":
-                kind, _, note = str(data.get("reason") or "").partition(": ")
-                self.end = detailed(ENDS[kind], note) if kind in ENDS else ""
-                words = self.end or detailed(gettext("Plan abandoned"), data.get("reason"))
-                return Line(words, sign="abandoned", is_head=True)
-            case "plan.cleared":  # no second line where the clearing is what ended the plan
-                cleared = str(ENDS["cleared"])
-                return None if self.end == cleared else Line(cleared, icon="x")
-            case "plan.asked_person" | "plan.commented":  # the call has its own line
-                return None
-            case "plan.comments_sent":
-                words = gettext("{comments} sent to the agent").format(
-                    comments=count_words(data["count"])
-                )
-                return Line(words, icon="comment")
-            case "plan.replanning":
-                number, _ = self.place(str(data.get("subtask")))
-                words = gettext("Replanned from subtask {number}").format(number=number)
-                words = detailed(words, data.get("hint"))
-                return Line(words, icon="route")
-        return plain_line(type)
-
-    def run_line(self, type: str, data: Data, actor: Actor) -> Line | None:
-        """What happened to the carrying out; `before` is why it rested until now."""
-        before = self.rests
-        if type in ("run.started", "run.resumed", "run.stopped", "run.failed", "run.halted"):
-            self.rests = None
-        match type:
-            case "run.started":
-                self.runs += 1
-                again = gettext("Resumed") if before is not None else gettext("Started again")
-                words = gettext("Plan started") if self.runs == 1 else again
-                if data.get("mode") == "next":
-                    words = gettext("{words}, the next subtask only").format(words=words)
-                return Line(words, icon="play", is_head=True)
-            case "run.paused":
-                reason = self.rests = str(data.get("reason") or "")
-                if reason in SHOWN_BY_CALLS or reason == before:  # asked to pause, and paused now
-                    return None
-                return Line(
-                    self.paused_words(reason), sign="waiting" if reason == "confirm" else "paused"
-                )
-            case "run.resumed":
-                # Only where nothing else has a line: no start by a person, no answer, no decision.
-                is_known = before is None or before in SHOWN_BY_CALLS
-                return None if is_known else Line(gettext("Resumed"), icon="play")
-            case "run.stopping":
-                self.stopper = actor
-                return None
-            case "run.stopped":
-                stopper, self.stopper = self.stopper or actor, None
-                return Line(gettext("Stopped"), sign="abandoned").by(stopper, self.viewer)
-        return plain_line(type)
-
-    def paused_words(self, reason: str) -> str:
-        match reason:
-            case "confirm":
-                words = gettext("Paused: v{version} waits for a yes")
-                return words.format(version=self.version)
-            case "budget":
-                return gettext("Paused: the budget is used up")
-            case "check":
-                return gettext("Paused: a check could not be run")
-            case "aside":
-                return gettext("Paused: another plan was asked for")
-            case "":
-                return gettext("Waits for another agent")
-        return gettext("Paused")
-
-    def subtask_line(self, data: Data) -> Line:
-        number, name = self.place(str(data["subtask"]))
-        state, line = data.get("state"), Line("", number=number)
-        if "verified" in data and "state" not in data:
-            sign = mark_of_done(data["verified"])
-            return line._replace(words=verdict_words(data["verified"]), sign=sign)
-        if data.get("progress"):
-            return line._replace(words=str(data["progress"]), icon="chat")
-        if state == "abandoned":
-            return line._replace(
-                words=detailed(gettext("skipped"), data.get("reason")), sign="abandoned"
-            )
-        if state == "in_progress":
-            return line._replace(words=gettext("started"), sign="in_progress")
-        if state == "done":
-            return line._replace(
-                words=gettext("{name}: done").format(name=name),
-                sign=mark_of_done(data.get("verified")),
-            )
-        if data.get("error"):
-            return line._replace(
-                words=gettext("failed: {error}").format(error=data["error"]),
-                sign="failed",
-                error=str(data["error"]),
-            )
-        return line._replace(words=gettext("is to do again"), sign="todo")
-
-    def lines_of_call(self, call: ToolCall) -> Iterator[Line]:
+    def lines_of_call(self, call: ToolCall) -> Iterator[Line | None]:
         """A person was asked, and answered or decided."""
-        attempt = call.turn.attempt
-        number, _ = self.place(attempt.subtask.key)
-        key = attempt.subtask.key
-        line = Line("", number=number, version=attempt.version, kind="asked", key=key)
+        attempt, asked_at = call.turn.attempt, call.asked_at
         is_question = call.tool == "ask_user"
-        words = gettext("waited for approval of {tool}").format(tool=call.tool)
-        if is_question:
-            words = gettext("asked: {question}").format(question=call.arguments.get("question", ""))
-        asked = line._replace(words=words, sign="waiting", at=call.asked_at)
-        yield asked.by(AGENT, self.viewer)
+        values = {
+            "version": attempt.version,
+            "subtask": attempt.subtask.key,
+            "tool": call.tool,
+            "question": call.arguments.get("question", ""),
+            "answer": call.result.removeprefix("The person answered: "),
+            "decided": DECIDED.get(call.decision, call.decision),
+        }
+        yield self.line(
+            "asked.question" if is_question else "asked.approval", values, AGENT, asked_at
+        )
         if is_question and call.finished_at and call.state == ToolCall.State.DONE:
-            answer = call.result.removeprefix("The person answered: ")
-            words = gettext("answered: {answer}").format(answer=answer)
-            line = line._replace(words=words, icon="chat", at=call.finished_at)
-            yield line.by(self.plan.conversation.owner.username, self.viewer)
+            owner = self.plan.conversation.owner.username
+            yield self.line("asked.answered", values, owner, call.finished_at)
         elif not is_question and call.decision:
-            words = gettext("{decided}:").format(decided=DECIDED.get(call.decision, call.decision))
-            code = f"{call.tool} {argument(call)}".strip()
-            at = call.started_at or call.finished_at
-            line = line._replace(words=words, number="", code=code, icon="shield", at=at)
-            yield line.by(call.decided_by or SYSTEM, self.viewer)
+            values["code"] = f"{call.tool} {argument(call)}".strip()
+            by, at = call.decided_by or SYSTEM, call.started_at or call.finished_at
+            yield self.line("asked.decided", values, by, at)
 
-    def lines_of_undos(self, others: list[Line]) -> Iterator[Line]:
+    def lines_of_undos(self, others: list[Line]) -> Iterator[Line | None]:
         """What was taken back of the plan or one of its subtasks, and brought back."""
-        held = sorted((line.at, line.version) for line in others if line.at is not None)
+        held = sorted((line.at, line.version) for line in others)
         for row, key in undos_about(self.plan):
-            words = gettext("undid an undo") if row.reverses_id else gettext("undid its changes")
-            versions = [version for at, version in held if at <= row.created_at]
-            line = Line(
-                detailed(words, file_counts(row)),
-                number=self.place(key)[0] if key else "",
-                icon="undo",
-                kind="subtask" if key else "plan",
-                key=key,
-                version=versions[-1] if versions else 1,
-                at=row.created_at,
-            )
-            yield line.by(row.by or SYSTEM, self.viewer)
+            values = {
+                "version": next((v for at, v in reversed(held) if at <= row.created_at), 1),
+                "subtask": key,
+                "reverses": row.reverses_id,
+                "files": file_counts(row),
+            }
+            type = "subtask.undone" if key else "plan.undone"
+            yield self.line(type, values, row.by or SYSTEM, row.created_at)
 
     def place(self, key: str) -> tuple[str, str]:
         """A subtask's number and name in the version that held then."""

@@ -123,7 +123,6 @@ TEMPLATES = [
             "builtins": [
                 "django.templatetags.i18n",
                 "console.templatetags.changes",
-                "console.templatetags.checks",
                 "console.templatetags.components",
                 "console.templatetags.formats",
                 "console.templatetags.languages",

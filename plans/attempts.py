@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from agents.config.schema import PlanSettings
 from agents.engine import usage
 from agents.engine.usage import Times, counts_from, times_of
 from agents.models import Lane, Turn
@@ -17,6 +18,11 @@ from agents.statements import prepared
 from agents.timestamps import timestamp
 from plans.models import Attempt, Plan
 from plans.queries import backoff_seconds, plans_below
+
+
+def limit_of(turn: Turn, name: str) -> int:
+    """`max_attempts` or `max_check_failures`, as the agent had it when the turn was queued."""
+    return int((turn.config.get("plan") or {}).get(name) or PlanSettings.model_fields[name].default)
 
 
 @prepared

@@ -13,6 +13,7 @@ from agents.pools import FILES
 from agents.tools import permissions
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import Workspace
+from plans.attempts import limit_of
 from plans.check_probes import digests
 from plans.check_results import approved_checks, failed_words, refusals
 from plans.check_runner import Round, run_checks
@@ -84,7 +85,7 @@ async def check_finish(turn: Turn, claim: str) -> str:
         return f"Recorded. {len(results)} of {len(results)} checks passed."
     assert round.attempt is not None, "a finish is that of an attempt"
     count = 1 + await in_db(refusals, round.attempt)
-    most = int((turn.config.get("plan") or {}).get("max_check_failures") or 3)
+    most = limit_of(turn, "max_check_failures")
     reached = f"{len(failed)} of {len(round.checks)} checks failed"
     if left := len(round.checks) - len(results):
         reached += f", {left} not reached"

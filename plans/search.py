@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -28,9 +28,10 @@ from django.db.models.functions import Coalesce
 from agents.engine.usage import worked_by_now
 from agents.models import Lane, Turn, TurnState
 from agents.search import Kind, find
+from agents.search import index_plan as index_text
 from agents.words import question_of
 from plans.models import OPEN as PLAN_OPEN
-from plans.models import SETTLED, Plan, State, Subtask
+from plans.models import SETTLED, SUBTASK_TEXT, Plan, State, Subtask
 from plans.progress import done_words
 from plans.status import Group, Status, statuses_of
 
@@ -201,3 +202,18 @@ ORDERS: dict[str, Callable[[QuerySet[Plan]], F | Case | Subquery]] = {
     "duration": lambda _: seconds(),
     "tokens": lambda _: spent(Sum(TOKENS)),
 }
+
+
+# What a plan is found by: its own text and goal, and of each subtask text and outcome
+
+
+def index_plan(plan: Plan) -> None:
+    """After each change of what it is found by, in the same transaction."""
+    rows = Subtask.objects.filter(plan=plan, position__isnull=False).order_by("position")
+    subtasks = rows.values_list(*SUBTASK_TEXT, "outcome")
+    texts = [*texts_of(plan), *(text for subtask in subtasks for text in subtask)]
+    index_text(plan.conversation_id, plan.pk, "\n".join(texts))
+
+
+def texts_of(plan: Plan) -> Iterator[str]:
+    yield from (plan.title, plan.goal, plan.content, plan.expected_outcome, plan.outcome)

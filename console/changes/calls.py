@@ -59,6 +59,19 @@ def call_status(call: ToolCall) -> CallStatus:
     return BY_STATE.get(call.state, NOT_RUN_YET)
 
 
+def argument(call: ToolCall) -> str:
+    """The one argument that says most: a path, a pattern, a command."""
+    values = call.arguments if isinstance(call.arguments, dict) else {}
+    if "pattern" in values:
+        return gettext("{pattern} in {path}").format(
+            pattern=values["pattern"], path=values.get("path", ".")
+        )
+    named = (values[name] for name in ("path", "command", "url", "name") if name in values)
+    texts = (value for value in values.values() if isinstance(value, str))
+    first = next(named, None) or next(texts, "")
+    return " ".join(str(first).split())[:200]
+
+
 @dataclass(frozen=True)
 class Argument:
     """One argument, drawn; a command and a change need no name above them."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from django import template
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
 
 from agents.models import Message, ToolCall
 from console.alternatives import needs
@@ -15,6 +14,7 @@ from console.attachments import Tray
 from console.call_images import images_of
 from console.changes.calls import (
     CallDrawing,
+    argument,
     call_status,
     diff_of,
     draw_call,
@@ -43,6 +43,7 @@ MESSAGE_TEMPLATES = {
 COMMAND = re.compile(r"\s*(/[a-zA-Z]+)(.*)", re.DOTALL)
 
 register = template.Library()
+register.filter("argument", argument)
 register.filter("call_status", call_status)
 register.filter("calls", visible_calls)
 register.filter("images", images_of)
@@ -96,20 +97,6 @@ def tray(now: ConversationState) -> Tray:
 def reply(message: Message) -> SafeString:
     """What the model wrote, with the pictures of its workspace."""
     return render(message.text, files=files_base(message.conversation_id))
-
-
-@register.filter
-def argument(call: ToolCall) -> str:
-    """The one argument that says most: a path, a pattern, a command."""
-    values = call.arguments if isinstance(call.arguments, dict) else {}
-    if "pattern" in values:
-        return gettext("{pattern} in {path}").format(
-            pattern=values["pattern"], path=values.get("path", ".")
-        )
-    named = (values[name] for name in ("path", "command", "url", "name") if name in values)
-    texts = (value for value in values.values() if isinstance(value, str))
-    first = next(named, None) or next(texts, "")
-    return " ".join(str(first).split())[:200]
 
 
 @register.filter

@@ -1,4 +1,4 @@
-"""A plan and its subtasks, from the snapshot that the API gives too."""
+"""A plan, its subtasks and their checks, from the snapshot that the API gives too."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ from pydantic import TypeAdapter
 
 from agents.models import Message
 from agents.sentences import first_line
+from console.check_display import drawn_check, kind_word, typed_fields
 from console.conversation_state import ConversationState
 from console.endings import Ending, calls_of, ending_of, files_of
+from console.finish_blocks import last_row
 from console.language import cached
 from console.plan_buttons import PlanButton, PlanButtons, closing_buttons, subtask_buttons
 from console.plan_page import SubtaskTiming
 from console.status_labels import label_of_plan, why_left_out
 from console.templatetags.changes import link_words
 from console.templatetags.formats import tokens_used
+from plans.check_permission import tool_of
+from plans.check_text import CheckJson
 from plans.schemas import why_too_few
 from plans.snapshot import PlanSnapshot, SubtaskSnapshot
 
@@ -30,11 +34,15 @@ LINES_OF_OUTCOME, CHARACTERS_OF_LINE = 3, 45  # in the drawer, as narrow as it i
 ROWS = TypeAdapter(SubtaskSnapshot)
 
 register = template.Library()
-register.filter(first_line)
-
-
+for each in (first_line, why_left_out, typed_fields, kind_word, drawn_check, last_row):
+    register.filter(each)
 register.filter("mark_of", label_of_plan)
-register.filter(why_left_out)
+
+
+@register.filter
+def asks_first(check: CheckJson, asks: frozenset[str] | str) -> bool:
+    """Whether it waits for a word first; nobody asks about one of another version."""
+    return bool(asks) and tool_of(check) in asks
 
 
 @register.filter

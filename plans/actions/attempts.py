@@ -25,6 +25,7 @@ from plans.actions.close import finish_plan
 from plans.actions.endings import FAILED, STOPPED, tell_end
 from plans.actions.run import queue_next
 from plans.actions.verb import verb
+from plans.attempts import limit_of
 from plans.check_results import (
     approved_checks,
     failed_words,
@@ -33,7 +34,6 @@ from plans.check_results import (
     last_refused,
     refusals,
 )
-from plans.indexing import index_plan
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.queries import (
     AGENT,
@@ -49,6 +49,7 @@ from plans.queries import (
     settle_run,
 )
 from plans.schemas import LONGEST_TEXT, plain
+from plans.search import index_plan
 from plans.tracing import operation
 
 
@@ -287,11 +288,11 @@ def may_try_again(plan: Plan, turn: Turn, attempt: Attempt) -> bool:
     """
     if turn.checkpoint.get("final"):
         return False
-    allowed = int((turn.config.get("plan") or {}).get("max_attempts") or 3)
     tried = Attempt.objects.filter(
         subtask=attempt.subtask_id, pk__gt=int(plan.run_options.get("tried") or 0)
     )
-    return tried.exclude(failure_class=Attempt.FailureClass.INTERRUPTED).count() < allowed
+    failed = tried.exclude(failure_class=Attempt.FailureClass.INTERRUPTED).count()
+    return failed < limit_of(turn, "max_attempts")
 
 
 def halt(plan: Plan, type: str, ended: str = "") -> None:

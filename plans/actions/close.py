@@ -16,7 +16,6 @@ from agents.sentences import commas
 from plans.actions.run import stop_plan
 from plans.actions.verb import verb
 from plans.check_results import last_checked
-from plans.indexing import index_plan
 from plans.models import OPEN, ActivePlan, Plan, Run, State, Subtask
 from plans.progress import progress
 from plans.queries import (
@@ -28,6 +27,7 @@ from plans.queries import (
     run_turns_of,
     save_run,
 )
+from plans.search import index_plan
 
 NOTHING_DONE = "every subtask was skipped"
 

@@ -19,7 +19,6 @@ from plans.actions.run import set_aside
 from plans.actions.verb import demand_in_view, demand_no_child, verb
 from plans.actions.versions import new_subtasks
 from plans.check_permission import demand_runnable
-from plans.indexing import index_plan
 from plans.models import PLAN_TEXT, SUBTASK_FIELDS, ActivePlan, Plan, State, Subtask
 from plans.queries import (
     AGENT,
@@ -31,6 +30,7 @@ from plans.queries import (
     snapshot_text,
 )
 from plans.schemas import NOTHING, PlanDraft, SubtaskDraft
+from plans.search import index_plan
 
 SUPERSEDED = "superseded"
 ANOTHER_RUNS = gettext_lazy("A plan is running in this conversation: stop or pause it first.")

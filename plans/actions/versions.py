@@ -19,7 +19,6 @@ from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Turn
 from plans.check_permission import demand_runnable, tool_of
 from plans.check_text import CheckJson, weakens, with_keys, wording
-from plans.indexing import index_plan
 from plans.models import PLAN_TEXT, SUBTASK_FIELDS, Attempt, Plan, Run, State, Subtask
 from plans.queries import (
     AGENT,
@@ -42,6 +41,7 @@ from plans.schemas import (
     why_too_few,
     why_too_many,
 )
+from plans.search import index_plan
 
 Text = dict[str, Any]  # as snapshot_text has it
 ASKING = (Plan.PauseReason.QUESTION, Plan.PauseReason.APPROVAL)

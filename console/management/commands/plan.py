@@ -7,6 +7,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.db.models import F
 
@@ -36,6 +37,7 @@ from plans.queries import checklist, reload
 from plans.search import rows_of
 from plans.snapshot import plan_snapshot, plan_snapshots
 
+READING = ("show", "check", "changes", "undo", "export")  # any plan does if there is only one
 MOST = 20  # plans listed where one has to be named
 MARKS = {"todo": " ", "in_progress": ">", "done": "x", "abandoned": "-"}
 
@@ -72,13 +74,16 @@ class Command(PlainCommand):
             for flag, options in FLAGS.get(verb, {}).items():
                 by_id.add_argument(flag, **options)  # type: ignore[arg-type]
 
-    def handle(self, *, verb: str, **given: object) -> None:
+    def handle(self, *, verb: str, json: bool, **given: Any) -> None:
+        """A verb about one plan gets it, and the plan that it gives back is shown."""
         self.prepare()
-        getattr(self, f"{verb}_plan")(**given)
+        self.json = json
+        if verb in BY_ID:
+            given["plan"] = plan_named(given["id"], to_read=verb in READING)
+        if plan := getattr(self, f"{verb}_plan")(**given):
+            self.show(plan)
 
-    def new_plan(
-        self, *, goal: str, agent: str, planner: str, beside: bool, json: bool, **_: object
-    ) -> None:
+    def new_plan(self, goal: str, agent: str, planner: str, beside: bool, **_: object) -> Plan:
         """In a conversation of its own, or beside another; other plans are left alone."""
         if beside:
             conversation = plan_named(None).conversation
@@ -98,18 +103,16 @@ class Command(PlainCommand):
             if not actions.cancel_request(conversation, by()):
                 request_stop(turn, by())
 
-        with left_to_server("It goes on with it there.", "No plan was made."):
-            follow(is_through(turn), conversation.pk, give_up)
-        turn.refresh_from_db()
+        follow_turn(turn, "No plan was made.", give_up)
         plan = Plan.objects.filter(pk=turn.checkpoint.get("made", 0)).first()
         if plan is None:
-            raise Conflict(why_none(turn))
+            raise Conflict(why_none(turn, "No plan was made."))
         make_current(plan)
-        self.show(plan, json)
+        return plan
 
-    def list_plan(self, *, json: bool, **_: object) -> None:
+    def list_plan(self, **_: object) -> None:
         plans = list(Plan.objects.filter(conversation__owner=local_owner()).order_by("-pk"))
-        if json:
+        if self.json:
             self.print_json([plan.document() for plan in plan_snapshots(plans)])
             return
         pks = [plan.pk for plan in plans]
@@ -122,61 +125,50 @@ class Command(PlainCommand):
                 line = f"{row.id}  {row.status.word:28}  {settled:>7}  {row.done_words:11}  {mark} "
                 self.say(f"{line}{row.title}")
 
-    def show_plan(self, *, id: int | None, json: bool, **_: object) -> None:
-        self.show(plan_named(id, to_read=True), json)
+    def show_plan(self, plan: Plan, **_: object) -> Plan:
+        return plan
 
     def approve_plan(
-        self,
-        *,
-        id: int | None,
-        version: int | None,
-        without_comments: bool,
-        json: bool,
-        **_: object,
-    ) -> None:
+        self, plan: Plan, id: int | None, version: int | None, without_comments: bool, **_: object
+    ) -> Plan:
         """Only says yes; `plan run` runs it.
 
         At a terminal the plan is shown whole first, where it is not named by ID and version.
         """
-        plan = plan_named(id)
-        wanted = version_read(plan, version, json)
-        if (id is None or version is None) and is_at_a_terminal(json):
+        wanted = self.version_read(plan, version)
+        if (id is None or version is None) and self.is_at_a_terminal():
             self.say(plan_markdown(plan, public_address()))
             question = f"Approve v{plan.version} of plan {plan.pk}? [y/N] "
             if input(question).strip().casefold() not in ("y", "yes"):
                 raise Conflict("Nothing was approved.")
         left = None if without_comments else ()
-        self.show(actions.approve_plan(plan, wanted, by(), "no", left), json)
+        return actions.approve_plan(plan, wanted, by(), "no", left)
 
     def run_plan(
         self,
-        *,
-        id: int | None,
+        plan: Plan,
         version: int | None,
-        json: bool,
-        next: bool,
         executor: str,
         allow: list[str],
+        next: bool = True,
         **_: object,
     ) -> None:
-        plan = plan_named(id)
-        wanted = version_read(plan, version, json)
+        wanted = self.version_read(plan, version)
         options: dict[str, object] = {"executor": executor, "allow": allow}
         actions.run_plan(plan, by(), "next" if next else "all", options, wanted)
-        self.see_through(plan, json)
+        self.see_through(plan)
 
-    def next_plan(self, **given: object) -> None:
-        self.run_plan(**{**given, "next": True})  # type: ignore[arg-type]
+    next_plan = run_plan
 
-    def see_through(self, plan: Plan, json: bool) -> None:
+    def see_through(self, plan: Plan) -> None:
         """Until the run rests; a failure, or something only a person can settle, is exit code 1.
 
         Each subtask is printed as it is settled.
         """
-        settled = set() if json else self.print_settled(plan, set(), quiet=True)
+        settled = set() if self.json else self.print_settled(plan, set(), quiet=True)
 
         def is_over() -> bool:
-            if not json:
+            if not self.json:
                 self.print_settled(plan, settled)
             return Plan.objects.get(pk=plan.pk).run not in LIVE
 
@@ -188,7 +180,7 @@ class Command(PlainCommand):
             finally:
                 is_over()
         plan.refresh_from_db()
-        self.show(plan, json)
+        self.show(plan)
         now = plan_snapshot(plan)
         if now.attention not in ("none", "halted"):  # after one subtask it was to halt
             stops = STOPS[now.attention]
@@ -203,138 +195,113 @@ class Command(PlainCommand):
             printed.add(subtask.key)
         return printed
 
-    def pause_plan(self, *, id: int | None, json: bool, **_: object) -> None:
-        self.show(actions.pause_plan(plan_named(id), by()), json)
+    def pause_plan(self, plan: Plan, **_: object) -> Plan:
+        return actions.pause_plan(plan, by())
 
-    def resume_plan(self, *, id: int | None, version: int | None, json: bool, **_: object) -> None:
-        plan = plan_named(id)
-        actions.resume_plan(plan, by(), version_read(plan, version, json))
-        self.see_through(plan, json)
+    def resume_plan(self, plan: Plan, version: int | None, **_: object) -> None:
+        actions.resume_plan(plan, by(), self.version_read(plan, version))
+        self.see_through(plan)
 
-    def retry_plan(
-        self, *, key: str, id: int | None, version: int | None, json: bool, **_: object
-    ) -> None:
-        plan = plan_named(id)
-        actions.retry_subtask(plan, key, by(), version_read(plan, version, json))
-        self.see_through(plan, json)
+    def retry_plan(self, plan: Plan, key: str, version: int | None, **_: object) -> None:
+        actions.retry_subtask(plan, key, by(), self.version_read(plan, version))
+        self.see_through(plan)
 
-    def skip_plan(self, *, key: str, id: int | None, json: bool, reason: str, **_: object) -> None:
+    def skip_plan(self, plan: Plan, key: str, reason: str, **_: object) -> Plan | None:
         """The last one's skipping ends the plan: that is seen through."""
-        plan = actions.skip_subtask(plan_named(id), key, by(), reason)
-        if plan.is_live:
-            self.see_through(plan, json)
-        else:
-            self.show(plan, json)
+        plan = actions.skip_subtask(plan, key, by(), reason)
+        if not plan.is_live:
+            return plan
+        self.see_through(plan)
+        return None
 
-    def check_plan(self, *, id: int | None, key: str, json: bool, **_: object) -> None:
+    def check_plan(self, plan: Plan, key: str, **_: object) -> None:
         """Until all have been run; one that says no, or that was not come to, is exit code 1."""
-        plan = plan_named(id, to_read=True)
         turn = actions.check_plan(plan, by(), key)
-        with left_to_server("It goes on with it there.", "Nothing else was checked."):
-            follow(is_through(turn), plan.conversation_id, lambda: request_stop(turn, by()))
+        follow_turn(turn, "Nothing else was checked.")
         rows = list(CheckResult.objects.filter(turn=turn).select_related("subtask"))
-        for row in () if json else rows:
+        for row in () if self.json else rows:
             word = {True: "yes", False: "no", None: "not run"}[row.passed]
             asked = f"{row.asked['kind']}: {looks_at(row.asked)}"
             self.say(f"{row.subtask.key} {row.key}  {word:8}{asked}  {row.said}".rstrip())
-        if json:
+        if self.json:
             self.print_json(plan_snapshot(plan).document())
         if failed := sum(not row.passed for row in rows):
             raise Conflict(f"{failed} of {len(rows)} checks did not say yes.")
-        turn.refresh_from_db()
         if turn.state != TurnState.DONE:
             raise Conflict(turn.error or "The checks did not run to their end.")
 
-    def replan_plan(
-        self, *, id: int | None, start: str | None, hint: str, json: bool, **_: object
-    ) -> None:
-        """Until the planner has answered; what it makes waits for a new yes."""
-        plan = plan_named(id)
-        before = plan.version
-        turn = actions.replan_rest(plan, by(), start, hint)
-        self.see_answered(plan, turn)
-        if plan.version == before:
-            raise Conflict(why_none(turn, "The plan is as it was."))
-        self.show(plan, json)
+    def replan_plan(self, plan: Plan, start: str | None, hint: str, **_: object) -> Plan:
+        return new_version(plan, actions.replan_rest(plan, by(), start, hint))
 
-    def comment_plan(self, *, key: str, text: str, id: int | None, json: bool, **_: object) -> None:
-        plan = plan_named(id)
+    def comment_plan(self, plan: Plan, key: str, text: str, **_: object) -> Plan:
         if text.strip():
-            self.show(actions.keep_comment(plan, key, text, by()), json)
-        else:
-            self.show(actions.remove_comment(plan, key, by()), json)
+            return actions.keep_comment(plan, key, text, by())
+        return actions.remove_comment(plan, key, by())
 
-    def revise_plan(self, *, id: int | None, text: str, json: bool, **_: object) -> None:
-        """Until the agent has answered; what it makes of the comments waits for a yes."""
-        plan = plan_named(id)
-        before = plan.version
-        turn = actions.send_comments(plan, by(), more=text)
-        self.see_answered(plan, turn)
-        if plan.version == before:
-            raise Conflict(why_none(turn, "The plan is as it was."))
-        self.show(plan, json)
+    def revise_plan(self, plan: Plan, text: str, **_: object) -> Plan:
+        return new_version(plan, actions.send_comments(plan, by(), more=text))
 
-    def see_answered(self, plan: Plan, turn: Turn) -> None:
-        with left_to_server("It goes on with it there.", "The plan is as it was."):
-            follow(is_through(turn), plan.conversation_id, lambda: request_stop(turn, by()))
-        plan.refresh_from_db()
-
-    def activate_plan(self, *, id: int, json: bool, **_: object) -> None:
-        plan = actions.activate_plan(plan_named(id), by())
+    def activate_plan(self, plan: Plan, **_: object) -> Plan:
+        plan = actions.activate_plan(plan, by())
         make_current(plan)
-        self.show(plan, json)
+        return plan
 
-    def cancel_plan(self, *, id: int | None, json: bool, **_: object) -> None:
+    def cancel_plan(self, plan: Plan, **_: object) -> Plan:
         """A run that stops has its turn ended before this comes back."""
-        plan = actions.cancel_plan(plan_named(id), by())
+        plan = actions.cancel_plan(plan, by())
         over = "The plan is cancelled."
         with left_to_server(over, over):
             follow(lambda: not reload(plan).is_live, plan.conversation_id, lambda: None)
         plan.refresh_from_db()
-        self.show(plan, json)
+        return plan
 
-    def delete_plan(self, *, id: int, json: bool, **_: object) -> None:
-        plan = plan_named(id)
+    def delete_plan(self, plan: Plan, id: int, **_: object) -> None:
         actions.delete_plan(plan, by())
-        if json:
-            self.print_json({"deleted": id})
-        else:
-            self.say(f"{id}  {plan.title}  (deleted)")
+        self.tell({"deleted": id}, f"{id}  {plan.title}  (deleted)")
 
-    def changes_plan(
-        self, *, id: int | None, key: str, path: str | None, diff: bool, json: bool, **_: object
-    ) -> None:
+    def changes_plan(self, plan: Plan, key: str, path: str | None, diff: bool, **_: object) -> None:
         """The files, or with a path or --diff what changed in them."""
-        changes = Scope.named(plan_named(id, to_read=True), key).changes
-        if json:
+        changes = Scope.named(plan, key).changes
+        if self.json:
             self.print_json(changes.document())
         else:
             self.hand_out(changes_text(changes, changes.files, path, diff))
 
     def undo_plan(
-        self,
-        *,
-        id: int | None,
-        key: str,
-        path: list[str],
-        force: list[str],
-        json: bool,
-        **_: object,
+        self, plan: Plan, key: str, path: list[str], force: list[str], **_: object
     ) -> None:
         wanted = Wanted(tuple(path) or None, tuple(force))
-        scope = Scope.named(plan_named(id, to_read=True), key)
-        row = undo_by_command(scope, by(), wanted, ask=not json)
-        if json:
-            self.print_json({"id": row.pk, "files": row.files, "kept": row.kept_paths})
+        row = undo_by_command(Scope.named(plan, key), by(), wanted, ask=not self.json)
+        undone = {"id": row.pk, "files": row.files, "kept": row.kept_paths}
+        self.tell(undone, text_of(outcome_of(row)))
+
+    def export_plan(self, plan: Plan, **_: object) -> None:
+        self.hand_out(plan_markdown(plan, public_address()))
+
+    def tell(self, document: object, sentence: str) -> None:
+        if self.json:
+            self.print_json(document)
         else:
-            self.say(text_of(outcome_of(row)))
+            self.say(sentence)
 
-    def export_plan(self, *, id: int | None, **_: object) -> None:
-        self.hand_out(plan_markdown(plan_named(id, to_read=True), public_address()))
+    def version_read(self, plan: Plan, named: int | None) -> int:
+        """The version that a person has read: the named one, or at a terminal that of now.
 
-    def show(self, plan: Plan, json: bool) -> None:
+        Raises Conflict where nobody was shown any.
+        """
+        if named is None and not self.is_at_a_terminal():
+            raise Conflict(
+                f"Without a terminal, name the version of plan {plan.pk} that you have read, such "
+                f"as --version {plan.version}. Nothing was started."
+            )
+        return plan.version if named is None else named
+
+    def is_at_a_terminal(self) -> bool:
+        return not self.json and sys.stdin.isatty() and sys.stdout.isatty()
+
+    def show(self, plan: Plan) -> None:
         now = plan_snapshot(plan)
-        if json:
+        if self.json:
             self.print_json(now.document())
             return
         if plan.is_live and has_no_worker():
@@ -373,29 +340,26 @@ def left_to_server(there: str, here: str) -> Iterator[None]:
         raise Ended(sentence, end.code) from None
 
 
-def is_through(turn: Turn) -> Callable[[], bool]:
-    return lambda: not Turn.objects.get(pk=turn.pk).is_open
+def follow_turn(turn: Turn, here: str, give_up: Callable[[], None] | None = None) -> None:
+    """Until it has ended; `here` says what became of it where it was stopped instead."""
+    stop = give_up or (lambda: request_stop(turn, by()))
+    with left_to_server("It goes on with it there.", here):
+        follow(lambda: not Turn.objects.get(pk=turn.pk).is_open, turn.conversation_id, stop)
+    turn.refresh_from_db()
+
+
+def new_version(plan: Plan, turn: Turn) -> Plan:
+    """Until the agent has answered; what it makes of the plan waits for a yes."""
+    before, unchanged = plan.version, "The plan is as it was."
+    follow_turn(turn, unchanged)
+    plan.refresh_from_db()
+    if plan.version == before:
+        raise Conflict(why_none(turn, unchanged))
+    return plan
 
 
 def by() -> str:
     return str(local_owner().username)
-
-
-def version_read(plan: Plan, named: int | None, json: bool) -> int:
-    """The version that a person has read: the named one, or at a terminal that of now.
-
-    Raises Conflict where nobody was shown any.
-    """
-    if named is None and not is_at_a_terminal(json):
-        raise Conflict(
-            f"Without a terminal, name the version of plan {plan.pk} that you have read, such as "
-            f"--version {plan.version}. Nothing was started."
-        )
-    return plan.version if named is None else named
-
-
-def is_at_a_terminal(json: bool) -> bool:
-    return not json and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def make_current(plan: Plan) -> None:
@@ -440,6 +404,5 @@ def plan_named(id: int | None, *, to_read: bool = False) -> Plan:
     )
 
 
-def why_none(turn: Turn, result: str = "No plan was made.") -> str:
-    turn.refresh_from_db()
+def why_none(turn: Turn, result: str) -> str:
     return turn.error or f"{result} {last_text(turn)}".strip()

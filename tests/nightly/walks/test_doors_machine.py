@@ -190,7 +190,7 @@ class Doors(RuleBasedStateMachine):
     @rule(place=st.integers(0, 4))
     def a_command_shows_another(self, place):
         plans = list(Plan.objects.filter(conversation=self.c))
-        self.command("activate_plan", id=plans[place % len(plans)].pk)
+        self.command("activate", id=plans[place % len(plans)].pk)
 
     @rule(who=pages, verb=st.sampled_from(["stop", "pause", "cancel"]))
     def control(self, who, verb):
@@ -260,10 +260,10 @@ class Doors(RuleBasedStateMachine):
                 meanwhile()
                 return "y"
 
-            is_one = "console.management.commands.plan.is_at_a_terminal"
-            with mock.patch(is_one, lambda json: True), mock.patch("builtins.input", answer):
+            is_one = mock.patch.object(Command, "is_at_a_terminal", lambda command: True)
+            with is_one, mock.patch("builtins.input", answer):
                 try:
-                    getattr(Command(stdout=out), verb)(json=False, **given)
+                    Command(stdout=out).handle(verb=verb, json=False, **given)
                     came_of_it[verb, 200] += 1
                 except Refused as refusal:
                     note(f"cli {verb} {given}: {refusal}")
@@ -280,7 +280,7 @@ class Doors(RuleBasedStateMachine):
         if plan and named in ("both", "version"):
             given["version"] = int(version)
         meanwhile = (lambda: self.the_agent_revises("Check")) if moved else lambda: None
-        self.command("approve_plan", meanwhile, **given)
+        self.command("approve", meanwhile, **given)
 
 
 @pytest.mark.django_db
