@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agents.db import in_db
 from agents.errors import TurnLost
-from agents.models import Recording, Turn, Undo
+from agents.models import Recording, ToolCall, Turn, Undo
 from plans import actions
 from tests.fake_model import call, say
 from tests.inner import AUTHORSHIP_TICK as CLOCK
@@ -90,9 +90,8 @@ def linked(folder, owner="alice", **values):
     """A conversation with an agent that works in a folder of the person's own."""
     admin(owner)
     folder.mkdir(exist_ok=True)
-    return conversation(
-        owner, workspace=str(folder), tools=WITH_SHELL, plan={"enabled": False}, **values
-    )
+    values = {"tools": WITH_SHELL, **values}
+    return conversation(owner, workspace=str(folder), plan={"enabled": False}, **values)
 
 
 @pytest.fixture
@@ -532,6 +531,20 @@ class TestWhoseItIs:
             "docs/report.pdf": "unsure",
             "docs/new/x": "unsure",
         }
+
+    def test_what_happened_since_a_call_began_whose_process_died_is_asked_about(self, folder):
+        c = linked(folder, tools={"write_file": "allow", "shell": "ask"})
+        scripted(self.apart(call("write_file", path="c.md", content="text\n"), shell("sleep 9")))
+        tell(c, "write")
+        cut_off = ToolCall.objects.filter(tool="shell")
+        cut_off.update(state="running", decision="allow_once", started_at=timezone.now())
+        Turn.objects.update(state="queued", waiting_for="")
+        until_files_are_older(CLOCK)
+        (folder / "hers.md").write_text("hers\n")
+        until_files_are_older(CLOCK)
+        drive()
+        assert cut_off.get().state == "interrupted"
+        assert origins(Recording.objects.get()) == {"c.md": "own", "hers.md": "unsure"}
 
     def test_what_the_turn_removed_and_others_made_anew_is_of_both(self, folder):
         c = linked(folder)
