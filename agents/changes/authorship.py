@@ -100,7 +100,8 @@ class Evidence:
     def origin(self, path: bytes, there: Identity | None, now: Snapshot) -> Origin:
         """Of a change at a path, where this file stands now, or none."""
         whose = self.last_writer(path, there, now)
-        is_both = whose == Origin.OUTSIDE and (path in self.own.files or path in self.removed)
+        is_anew = there is not None and path in self.removed
+        is_both = whose == Origin.OUTSIDE and (path in self.own.files or is_anew)
         return Origin.BOTH if is_both else whose
 
     def last_writer(self, path: bytes, there: Identity | None, now: Snapshot) -> Origin:
