@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -81,8 +81,8 @@ class Evidence:
 
     `edits` are those of people and other turns, in their order; `folders` the inodes of before,
     empty where these are not known. `taken` are files and folders that others removed or brought
-    while the turn wrote nothing, with the ctimes of where they were, `written` files that these
-    wrote then; `touched` are folders in which
+    while the turn wrote nothing, with the ctimes of where they were, `written` what these
+    wrote or brought then, with inodes; `touched` are folders in which
     its calls changed what is there, None where these do not say, and `removed` files and folders
     that were gone, or new folders, after one of them.
     """
@@ -93,14 +93,15 @@ class Evidence:
     edits: Sequence[Edits] = ()
     folders: Mapping[bytes, int] = field(default_factory=dict)
     taken: Sequence[tuple[bytes, int]] = ()
-    written: Collection[bytes] = ()
+    written: Mapping[bytes, int] = field(default_factory=dict)
     touched: set[bytes] | None = None
     removed: set[bytes] = field(default_factory=set)
 
     def origin(self, path: bytes, there: Identity | None, now: Snapshot) -> Origin:
         """Of a change at a path, where this file stands now, or none."""
         whose = self.last_writer(path, there, now)
-        is_both = whose == Origin.OUTSIDE and path in self.own.files
+        is_anew = there is not None and path in self.removed
+        is_both = whose == Origin.OUTSIDE and (path in self.own.files or is_anew)
         return Origin.BOTH if is_both else whose
 
     def last_writer(self, path: bytes, there: Identity | None, now: Snapshot) -> Origin:
@@ -119,7 +120,8 @@ class Evidence:
         is_both = left not in (Origin.OWN, Origin.UNSURE) or path in self.taken_at
         is_both = is_both or path in self.written
         mine = Origin.BOTH if is_both else Origin.OWN
-        is_unsure = left == Origin.UNSURE or (not is_both and self.is_taken(path, now))
+        is_unsure = left == Origin.UNSURE
+        is_unsure |= not is_both and (self.is_taken(path, now) or self.is_foreign(path, there, now))
         if is_within(changed, self.own.files.get(path, ())):
             return Origin.UNSURE if others or is_unsure else mine
         if others:
@@ -174,6 +176,18 @@ class Evidence:
                 if is_since and moment >= self.began and not self.own.has(moment):
                     return True
         return False
+
+    def is_foreign(self, path: bytes, there: Identity, now: Snapshot) -> bool:
+        """Whether others wrote it, or brought it or a folder that it is in, at another place."""
+        new = [each for each in above(path) if each in now.folders and self.is_new(each, now)]
+        inodes = {there[0], *(now.folders[each][0] for each in new)}
+        return not inodes.isdisjoint(self.foreign)
+
+    @cached_property
+    def foreign(self) -> set[int]:
+        """The inodes of what others are known to have written or brought."""
+        lefts = (left for edits in self.edits for left in edits.files.values())
+        return {*self.written.values(), *(left[0] for left in lefts if isinstance(left, tuple))}
 
     @cached_property
     def taken_at(self) -> dict[bytes, list[int]]:

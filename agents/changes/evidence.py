@@ -30,19 +30,24 @@ def evidence_of(recording: Recording) -> tuple[Evidence, list[Recording]]:
     began, root = nanoseconds(recording.began_at), Path(recording.root)
     same = Recording.objects.filter(root=recording.root).exclude(pk=recording.pk)
     meanwhile = same.filter(Q(ended_at=None) | Q(ended_at__gte=recording.began_at))
-    helpers = [turn.pk for turn in descendants([recording.turn], Turn.objects.all())]
-    # What agents that it called did here, it did.
-    own = [recording.pk, *meanwhile.filter(pk__in=helpers).values_list("pk", flat=True)]
-    others = meanwhile.exclude(pk__in=helpers)
+    own = own_turns(recording)
+    others = meanwhile.exclude(pk__in=own)
     others_turns = list(others.values_list("pk", flat=True))
     evidence = Evidence(began, writes_of(own, root), edits=edits_in(recording.root, began))
     evidence.taken = [(path_bytes(path), at) for path, at in recording.taken]
-    evidence.written = {path_bytes(path) for path, _ in recording.written}
+    evidence.written = {path_bytes(path): inode for path, _, inode in recording.written}
     look_after_calls(evidence, own)
     evidence.others = writes_of([*others_turns, *checking_beside(recording)], root)
     evidence.others.anywhere += lost_calls(own)
     inside = others.filter(began_at__gte=recording.began_at, ended_at__isnull=False)
     return evidence, list(inside.order_by("ended_at"))
+
+
+def own_turns(recording: Recording) -> list[int]:
+    """The turn, and those of agents that it called: what these did here, it did."""
+    below = [turn.pk for turn in descendants([recording.turn], Turn.objects.all())]
+    there = Recording.objects.filter(root=recording.root, pk__in=below) if below else ()
+    return [recording.pk, *(each.pk for each in there)]
 
 
 def add_recorded(

@@ -36,7 +36,7 @@ from agents.changes.scan import Skipped, Snapshot, record
 from agents.changes.store import Oid, Store, StoreBroken
 from agents.changes.undo import finish_undos, unfinished
 from agents.changes.unified import diff_text, patch_text
-from agents.changes.watch import FolderWatch, Noted
+from agents.changes.watch import FolderWatch, Taken, Written
 from agents.db import in_db
 from agents.errors import Refused
 from agents.models import Recording, SkippedFile, ToolCall, Turn
@@ -115,14 +115,14 @@ async def note_taken(turn: Turn, call: ToolCall) -> None:
 
 def taken_meanwhile(
     watch: FolderWatch, call: ToolCall, evidence: Evidence, seen: set[bytes]
-) -> tuple[Noted, Noted]:
+) -> tuple[Taken, Written]:
     """Nothing where that cannot be read."""
     with suppress(*FAILURES), Store.of(Path(watch.recording.root)) as store:
         return watch.taken(store, call, evidence, seen)
     return [], []
 
 
-def save_taken(turn: Turn, recording: Recording, taken: Noted, written: Noted) -> None:
+def save_taken(turn: Turn, recording: Recording, taken: Taken, written: Written) -> None:
     with persistence.fenced(turn):
         recording.taken = [*recording.taken, *taken]
         recording.written = [*recording.written, *written]

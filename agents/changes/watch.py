@@ -23,6 +23,7 @@ from agents.changes.evidence import (
     joined,
     named_file,
     nanoseconds,
+    own_turns,
     writes_of,
 )
 from agents.changes.store import Store
@@ -37,7 +38,8 @@ MOST_FILES = 2_000  # that are looked at before and after a call which may write
 MOST_TOUCHED = 1_000  # entries that one call names, or that are noted of others
 
 Times = dict[bytes, int | None]
-Noted = list[tuple[str, int]]  # paths, with ctimes
+Taken = list[tuple[str, int]]  # paths, with ctimes
+Written = list[tuple[str, int, int]]  # and inodes
 
 
 class FolderWatch:
@@ -76,12 +78,12 @@ class FolderWatch:
         """Whether nothing came, went or was written since the last call, where that can be seen."""
         return self.folder_times() == self.times and not self.changed_files(call)
 
-    def changed_files(self, call: ToolCall) -> list[tuple[bytes, int]]:
+    def changed_files(self, call: ToolCall) -> list[tuple[bytes, int, int]]:
         """Those that the call may write and that were changed since the turn began, not by its
-        calls as far as is remembered, with their ctimes."""
+        calls as far as is remembered, with their ctimes and inodes."""
         there = [(path, self.identity(path)) for path in self.files_of(call)]
         return [
-            (path, now[1])
+            (path, now[1], now[0])
             for path, now in there
             if now and now[1] >= self.began and now != self.files.get(path)
         ]
@@ -90,20 +92,22 @@ class FolderWatch:
         """What is known of who wrote, and the entries that looks have found to differ from before.
         Reads the database."""
         recording, began = self.recording, self.began
-        own = writes_of([recording.pk], Path(recording.root))
+        turns = own_turns(recording)
+        own = writes_of(turns, Path(recording.root))
         seen = {path_bytes(path) for path, _ in recording.taken}
-        for folders in calls_of([recording.pk]).values_list("folders", flat=True):
+        for folders in calls_of(turns).values_list("folders", flat=True):
             for folder, names in (folders or {}).items():
                 seen |= {joined(path_bytes(folder), path_bytes(name)) for name in names}
         return Evidence(began, own, edits=edits_in(recording.root, began)), seen
 
     def taken(
         self, store: Store, call: ToolCall, evidence: Evidence, seen: set[bytes]
-    ) -> tuple[Noted, Noted]:
+    ) -> tuple[Taken, Written]:
         """What others removed or brought in folders of before while the turn wrote nothing, with
         the ctimes of these folders, but for what people are known to have done; the folder itself
-        where that is too much. And the files that others wrote, with their own ctimes."""
-        found: Noted = []
+        where that is too much. And what others wrote or brought, with ctimes and inodes."""
+        found: Taken = []
+        written = [each for each in self.changed_files(call) if not evidence.own.has(each[1])]
         for path, now in self.folder_times().items():
             at = evidence.unexplained(path, self.folders[path][0], now or 0)
             if at >= self.began and not evidence.own.has(at):
@@ -112,13 +116,15 @@ class FolderWatch:
                 if len(entries) + len(found) > MOST_TOUCHED:
                     entries = {path}
                 found += [(path_text(entry), at) for entry in entries]
-        written = [
-            (path_text(path), at)
-            for path, at in self.changed_files(call)
-            if not evidence.own.has(at)
-        ]
-        recording = self.recording
-        return unknown(found, recording.taken), unknown(written, recording.written)
+                there = ((entry, self.identity(entry)) for entry in entries)
+                written += [(entry, now[1], now[0]) for entry, now in there if now]
+        known = {(path, at) for path, at in self.recording.taken}
+        seen_there = {tuple(each) for each in self.recording.written}
+        there_now = [(path_text(path), at, inode) for path, at, inode in written]
+        return (
+            [each for each in found if each not in known],
+            [each for each in there_now if each not in seen_there],
+        )
 
     # After it
 
@@ -185,11 +191,6 @@ class FolderWatch:
             return set()
         gone, new = before - now.keys(), now.keys() - before
         return gone | {name for name in new if is_of_others(now[name], quiet)}
-
-
-def unknown(found: Noted, known: Noted) -> Noted:
-    seen = {(path, at) for path, at in known}
-    return [each for each in found if each not in seen]
 
 
 def is_of_others(status: os.stat_result, quiet: Evidence | None) -> bool:

@@ -76,8 +76,8 @@ class Recording(models.Model):
     taken: models.Field[list[tuple[str, int]], list[tuple[str, int]]] = fields.JSONField(
         default=list, db_default=models.Value([], models.JSONField())
     )
-    written: models.Field[list[tuple[str, int]], list[tuple[str, int]]] = fields.JSONField(
-        default=list, db_default=models.Value([], models.JSONField())
+    written: models.Field[list[tuple[str, int, int]], list[tuple[str, int, int]]] = (
+        fields.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     )
     stopped = fields.CharField(max_length=6, choices=Stopped.choices, blank=True)
     skipped: models.Field[list[SkippedFile], list[SkippedFile]] = fields.JSONField(default=list)

@@ -69,7 +69,7 @@ def test_the_ids_within_a_subtask_carry_its_key():
         text = (ROOT / "templates" / "plans" / name).read_text()
         included = set(re.findall(r'include "plans/(\w+\.html)"', text))
         todo |= included - parts
-        own = {"row.key", "{{ call }}"}  # a call has its own
+        own = {"row.key", "{{ call }}", "{{ button.id }}"}  # a call, and a button, has its own
         own |= {f"add:{word}" for word in re.findall(r"\b(\w+)=row\|id_within:", text)}
         own |= {f"{{{{ {word[4:]} }}}}" for word in own if word.startswith("add:")}
         ids = re.findall(r'\bid=("[^"]*"\S*)', text)

@@ -1,6 +1,7 @@
 """What a turn changed in its folder: recorded before it writes, and as it ends."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from django.utils import timezone
 
 from agents.db import in_db
 from agents.errors import TurnLost
-from agents.models import Recording, Turn, Undo
+from agents.models import Recording, ToolCall, Turn, Undo
 from plans import actions
 from tests.fake_model import call, say
 from tests.inner import AUTHORSHIP_TICK as CLOCK
@@ -89,9 +90,8 @@ def linked(folder, owner="alice", **values):
     """A conversation with an agent that works in a folder of the person's own."""
     admin(owner)
     folder.mkdir(exist_ok=True)
-    return conversation(
-        owner, workspace=str(folder), tools=WITH_SHELL, plan={"enabled": False}, **values
-    )
+    values = {"tools": WITH_SHELL, **values}
+    return conversation(owner, workspace=str(folder), plan={"enabled": False}, **values)
 
 
 @pytest.fixture
@@ -484,6 +484,79 @@ class TestWhoseItIs:
         scripted(self.apart(*calls[:2], hers))
         tell(c, "write")
         assert len(asked) == 1
+
+    @pytest.mark.parametrize(
+        ("command", "whose"),
+        [
+            ("echo its >> a.md", {"a.md": "both"}),
+            ("rm a.md", {"a.md": "both"}),
+            ("mv a.md b.md", {"a.md": "both", "b.md": "unsure"}),
+            ("echo its > b.md", {"a.md": "outside", "b.md": "own"}),
+        ],
+    )
+    @pytest.mark.parametrize("is_replaced", [True, False])
+    def test_what_others_saved_between_two_commands_is_not_forgotten(
+        self, folder, command, whose, is_replaced
+    ):
+        c = linked(folder)
+        (folder / "a.md").write_text("of before\n")
+
+        def hers():
+            saved = folder / (".new" if is_replaced else "a.md")
+            saved.write_text("hers\n")
+            saved.replace(folder / "a.md")
+            until_files_are_older(CLOCK)
+            return shell(command)
+
+        scripted(self.apart(shell("echo > c.md"), hers))
+        tell(c, "write")
+        assert origins(Recording.objects.get()) == {"c.md": "own", **whose}
+
+    def test_what_others_brought_and_the_turn_moved_is_asked_about(self, folder):
+        c = linked(folder)
+        (folder / "docs").mkdir()
+
+        def hers():
+            (folder / "new").mkdir()
+            for path in ("report.pdf", "new/x"):
+                (folder / path).write_text("hers\n")
+                os.utime(folder / path, (1, 1))
+            until_files_are_older(CLOCK)
+            return shell("mv report.pdf new docs/")
+
+        scripted(self.apart(shell("echo > c.md"), hers))
+        tell(c, "write")
+        assert origins(Recording.objects.get()) == {
+            "c.md": "own",
+            "docs/report.pdf": "unsure",
+            "docs/new/x": "unsure",
+        }
+
+    def test_what_happened_since_a_call_began_whose_process_died_is_asked_about(self, folder):
+        c = linked(folder, tools={"write_file": "allow", "shell": "ask"})
+        scripted(self.apart(call("write_file", path="c.md", content="text\n"), shell("sleep 9")))
+        tell(c, "write")
+        cut_off = ToolCall.objects.filter(tool="shell")
+        cut_off.update(state="running", decision="allow_once", started_at=timezone.now())
+        Turn.objects.update(state="queued", waiting_for="")
+        until_files_are_older(CLOCK)
+        (folder / "hers.md").write_text("hers\n")
+        until_files_are_older(CLOCK)
+        drive()
+        assert cut_off.get().state == "interrupted"
+        assert origins(Recording.objects.get()) == {"c.md": "own", "hers.md": "unsure"}
+
+    def test_what_the_turn_removed_and_others_made_anew_is_of_both(self, folder):
+        c = linked(folder)
+        (folder / "a.md").write_text("of before\n")
+
+        def hers():
+            (folder / "a.md").write_text("hers\n")
+            return say("ok")
+
+        scripted(self.apart(shell("echo > c.md"), shell("rm a.md"), hers))
+        tell(c, "write")
+        assert origins(Recording.objects.get()) == {"c.md": "own", "a.md": "both"}
 
     def apart(self, *replies):
         """One call after the other, with some time in between."""
