@@ -64,21 +64,16 @@ def another_version(site, chat, plan):
 
 
 @pytest.mark.parametrize("replace", [another_plan, another_version])
-def test_a_refusal_goes_with_the_plan_or_version_it_was_about(site, open_tab, replace):
-    chat = site.started("question")
-    assert site.plan(chat)["question"]
+def test_a_refusal_goes_with_the_plan_or_version_it_was_about(site, cut_off, chat, replace):
     other = put_beside(site, chat)["id"]
-    tab = open_tab()
-    tab.expects(REFUSED)
-    tab.chat(chat)
-    tab.sees_connection(LIVE)
-    tab.button("Start plan").click()
-    alert = tab.plan.locator("#plan-alert")
-    expect(alert).to_contain_text("is paused in the midst of a subtask: stop it first.")
-    site.post(f"/conversations/{chat}/messages", text="/help")
-    expect(tab.log).to_contain_text("/clear")
-    expect(alert).to_contain_text("is paused in the midst of a subtask")
+    cut_off.button("Start plan").click()
+    alert = cut_off.plan.locator("#plan-alert")
+    expect(alert).to_contain_text("“Another” (v1) is in the drawer now.")
+    cut_off.say("/help")
+    expect(cut_off.log).to_contain_text("/clear")
+    expect(alert).to_contain_text("“Another” (v1) is in the drawer now.")
     replace(site, chat, other)
+    cut_off.say("/help")
     expect(alert).to_be_empty()
 
 
