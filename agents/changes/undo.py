@@ -29,6 +29,7 @@ from agents.changes.undo_steps import (
     Fate,
     FolderMode,
     Row,
+    Stayed,
     Step,
     carry_out,
     digest_of,
@@ -56,6 +57,13 @@ log = logging.getLogger(__name__)
 # process ends between the two.
 files_restored = Signal()
 P = ParamSpec("P")
+
+# Else what it was is not kept.
+WHY_LOST = {
+    "no_way": Stayed.BLOCKED,
+    "folder_there": Stayed.BLOCKED,
+    "unreadable": Stayed.FORBIDDEN,
+}
 
 
 @dataclass(frozen=True)
@@ -139,11 +147,27 @@ def undo(
         row = Undo(conversation=conversation, root=root, subject=subject, sentence=sentence)
         row.steps, row.by, row.reverses = oid.hex(), name_of(by), reverses
         row.whole = all(wanted.takes(each) and each.fate != Fate.LOST for each in rows)
-        left = (each for each in rows if each.needs_word and wanted.means(each))
-        row.kept = {each.path: each.fate.stayed for each in left if not wanted.takes(each)}
+        row.kept = kept_of(rows, wanted)
         begin(row)
         finish(row, store, steps)
     return row
+
+
+def kept_of(rows: list[Row], wanted: Wanted) -> dict[str, str]:
+    """By path, why files stay that are meant: no word was given for them, or none would help."""
+    lost = {
+        row.path: str(WHY_LOST.get(row.why, Stayed.NOT_KEPT))
+        for row in rows
+        if row.fate == Fate.LOST and row.why != "moved"
+    }
+    kept = {}
+    for row in filter(wanted.means, rows):
+        if row.fate == Fate.LOST:
+            whys = (lost[path] for path in (row.path, *row.others) if path in lost)
+            kept[row.path] = next(whys, str(Stayed.BLOCKED))
+        elif not wanted.takes(row):
+            kept[row.path] = row.fate.stayed
+    return kept
 
 
 @contextmanager
@@ -238,7 +262,7 @@ def begin(row: Undo) -> None:
     """From here on it is carried out, whatever happens to this process."""
     events.lock_conversation(row.conversation_id)
     demand_quiet(row.root)
-    if row.reverses is not None and row.reverses.reversed_by.exists():
+    if row.reverses is not None and row.reverses.is_reversed:
         raise Conflict(gettext("This was undone already."))
     row.save()
 
@@ -276,9 +300,9 @@ def record_end(row: Undo, sentences: list[Sentence]) -> None:
 
 
 def close_notices(row: Undo, seq: int) -> None:
-    """The notice of the undo that this one reverses offers that no more; nor do those of undos that
-    brought back what it has taken away once more."""
-    undone = [row.reverses_id] if row.reverses_id else []
+    """The notice of the undo that this one reverses offers that no more, once nothing of it is
+    left; nor do those of undos that brought back what it has taken away once more."""
+    undone = [row.reverses_id] if row.whole and row.reverses_id else []
     if row.whole and not row.reverses_id:
         again = Undo.objects.filter(conversation=row.conversation_id, reverses__subject=row.subject)
         undone += again.filter(pk__lt=row.pk).values_list("pk", flat=True)

@@ -150,5 +150,10 @@ class Undo(models.Model):
         return f"undo {self.pk} of {self.subject}"
 
     @property
+    def is_reversed(self) -> bool:
+        """Whether undos of it left nothing of it to be undone."""
+        return self.reversed_by.filter(whole=True).exists()
+
+    @property
     def kept_paths(self) -> list[str]:
         return list(self.kept)

@@ -25,7 +25,7 @@ ALL = Wanted()
 @operation("undo_changes")
 def undo_changes(scope: Scope, by: Actor, wanted: Wanted = ALL) -> Undo:
     """The files as they were before it. Never of a plan that runs, or a turn that has not ended; of
-    an undo once, and one that was cut off is finished first."""
+    an undo until all of it is reversed, and one that was cut off is finished first."""
     demand_undoable(scope)
     given = (scope.conversation, scope.changes.root, scope.to_undo(), scope.subject, scope.sentence)
     return undo(*given, by, wanted, scope.modes_then, reverses=scope.undo)
@@ -57,7 +57,7 @@ def demand_undoable(scope: Scope) -> None:
     if (row := scope.undo) is not None:
         if row.finished_at is None:
             raise Conflict(gettext("It is still being carried out."))
-        if row.reversed_by.exists():
+        if row.is_reversed:
             raise Conflict(gettext("This was undone already."))
         return
     if scope.plan is not None and reload(scope.plan).is_live:

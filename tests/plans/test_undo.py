@@ -1170,6 +1170,33 @@ def test_an_undo_of_an_undo_says_what_it_left(c):
     assert said == ("You undid an undo. 1 file restored. 1 file stayed: it was changed meanwhile.")
 
 
+def test_what_an_undo_of_an_undo_left_is_offered_again_until_all_is_back(c):
+    plan = run(c, shell("echo 1 > a; echo 2 > b"), done(), done())
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
+    told = c.messages.get(meta__undo=row.pk)
+    actions.undo_changes(Scope(row), "alice", Wanted(paths=("a",)))
+    assert "reversed" not in c.messages.get(pk=told.pk).meta
+    assert [each.path for each in actions.preview_changes(Scope(row)).rows] == ["b"]
+    last = actions.undo_changes(Scope(row), "alice")
+    assert last.whole and (files_of(c) / "b").read_text() == "2\n"
+    assert c.messages.get(pk=told.pk).meta["reversed"]
+    with pytest.raises(Conflict, match="undone already"):
+        actions.preview_changes(Scope(row))
+
+
+def test_what_was_in_the_way_of_an_undo_of_an_undo_is_said_and_comes_back_later(c):
+    plan = run(c, shell("mkdir d; echo 1 > d/work; echo 2 > b"), done(), done())
+    row = actions.undo_changes(Scope.named(plan, "s1"), "alice")
+    (files_of(c) / "d").write_text("hers\n")
+    again = actions.undo_changes(Scope(row), "alice")
+    assert (again.files, again.kept, again.whole) == (1, {"d/work": "blocked"}, False)
+    said = Message.objects.get(meta__undo=again.pk).text
+    assert "1 file stayed: something else stands in its place." in said
+    (files_of(c) / "d").unlink()
+    actions.undo_changes(Scope(row), "alice")
+    assert (files_of(c) / "d" / "work").read_text() == "1\n"
+
+
 def test_of_what_was_moved_and_changed_since_one_row_is_chosen_for_all(c):
     (files_of(c) / "guide.md").write_text("guide\n" * 9)
     plan = run(c, shell("mv guide.md handbook.md"), done(), done())
