@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 
 from agents.changes.authorship import Origin
@@ -100,9 +101,9 @@ class Step:
     folders: list[tuple[str, int]] = field(default_factory=list)
     others: tuple[str, ...] = ()
 
-    def stays_for(self, kept: Mapping[str, str]) -> str:
-        """Why it stays as one of the others does; empty if none does."""
-        return next((kept[path] for path in self.others if path in kept), "")
+    @property
+    def back(self) -> Step:
+        return replace(self, expect=self.to, to=self.expect)
 
 
 def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
@@ -134,11 +135,36 @@ def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
         before = rows
         going = {row.path for row in rows if row.to is None and row.fate != Fate.LOST}
         rows = closed_under_moves([possible(root, row, going) for row in rows], changes)
-    return rows
+    return closed_under_moves(asked_where_lost(root, rows, changes), changes)
 
 
 def is_kept(store: Store, version: Version) -> bool:
     return store.holds(version.entry.oid) if version.is_stored else trash.holds(version.oid)
+
+
+def asked_where_lost(root: Path, rows: list[Row], changes: list[Change]) -> list[Row]:
+    """The rows, of which those need a word that would take from the folder what was in it before
+    the changes: where others moved it first, or have another file at its old place now."""
+    sides = [side for each in changes for side in each.sides]
+    before = {old.oid for _, old, _ in sides if old and old.size}
+    left = [row.now if row.fate == Fate.LOST else row.to for row in rows]
+    leaving = {row.now.oid for row in rows if row.now and row.fate != Fate.LOST}
+    lost = (leaving & before) - {each.oid for each in left if each}
+    touched = {row.path for row in rows}
+    for path, *versions in sides if lost else ():
+        if path not in touched and any(each and each.oid in lost for each in versions):
+            now = version_at(root, path)
+            lost -= {now.oid} if now else set()
+    # What was not recorded, and is gone from its path, may be any that cannot be stored.
+    is_any = any(each.is_unknown and not kind_at(root, each.path) for each in changes)
+    return [
+        replace(row, fate=Fate.UNSURE, why="moved")
+        if row.now
+        and row.fate in (Fate.BACK, Fate.REMOVED)
+        and (row.now.oid in lost or (is_any and not row.now.is_stored))
+        else row
+        for row in rows
+    ]
 
 
 def closed_under_moves(rows: list[Row], changes: Iterable[Change]) -> list[Row]:
@@ -155,15 +181,23 @@ def closed_under_moves(rows: list[Row], changes: Iterable[Change]) -> list[Row]:
     sets = [(each.was, each.path, *each.others) for each in changes]
     moved = [{numbers[path] for path in each if path in numbers} for each in sets]
     moved += [leaving[oid] | coming[oid] for oid in leaving.keys() & coming.keys()]
-    groups = [{number} for number in range(len(rows))]
-    for each in moved:
-        joined = set().union(*(groups[number] for number in each))
-        for number in joined:
-            groups[number] = joined
     return [
         with_others(row, [rows[other] for other in sorted(group - {number})])
-        for number, (row, group) in enumerate(zip(rows, groups, strict=True))
+        for number, (row, group) in enumerate(zip(rows, joined(len(rows), moved), strict=True))
     ]
+
+
+def joined(count: int, sets: Iterable[Collection[int]]) -> list[set[int]]:
+    """By number the group that it is in: those of one of the sets are in one, the same object."""
+    groups = [{number} for number in range(count)]
+    for each in sets:
+        largest = max((groups[number] for number in each), key=len, default=set())
+        for number in each:
+            if (group := groups[number]) is not largest:
+                largest |= group
+                for member in group:
+                    groups[member] = largest
+    return groups
 
 
 def with_others(row: Row, others: list[Row]) -> Row:
@@ -197,9 +231,13 @@ def possible(root: Path, row: Row, going: Collection[str]) -> Row:
 def in_the_way(root: Path, path: str) -> str:
     """What stands where a folder above a file should be, or the folder that stands in its place;
     empty for nothing."""
-    above = [path[:i] for i, sign in enumerate(path) if sign == "/"]
-    others = (each for each in above if kind_at(root, each) not in (0, stat.S_IFDIR))
+    others = (each for each in folders_above(path) if kind_at(root, each) not in (0, stat.S_IFDIR))
     return next(others, path if kind_at(root, path) == stat.S_IFDIR else "")
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """The outermost first."""
+    return (path[:i] for i, sign in enumerate(path) if sign == "/")
 
 
 def kind_at(root: Path, path: str) -> int:
@@ -253,6 +291,13 @@ def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | 
             return version_in(handle, last, path, store)
     except FileNotFoundError:
         return None, 0
+
+
+def version_at(root: Path, path: str) -> Version | None:
+    """The same without its time, and nothing for what cannot be read."""
+    with suppress(OSError, ValueError, ToolFailed):
+        return found(root, path)[0]
+    return None
 
 
 def version_in(
@@ -319,7 +364,7 @@ def steps_for(
     steps = []
     for row in sorted(chosen, key=lambda row: (row.to is not None, row.path)):
         folders = []
-        for folder in (row.path[:i] for i, sign in enumerate(row.path) if sign == "/"):
+        for folder in folders_above(row.path):
             before, now = mode_before(folder), mode_now(root, folder)
             if row.to is None and before is None and now is not None:
                 folders.append((folder, now))
@@ -392,30 +437,77 @@ def carry_out(
     """All steps, of which some may have been done before; gives the paths of files that stayed,
     each with why, as a `Stayed`. `name` is one of this undo alone; `files` those of the agent, for
     what goes into the trash or comes from it."""
-    kept = dict[str, str]()
-    numbered = list(enumerate(steps))
+    steps, kept = list(steps), dict[str, str]()
 
-    def carried(step: Step, words: str) -> str:
+    def carried(number: int, *, back: bool = False) -> str:
         """Empty where it was, else why not."""
+        step = steps[number].back if back else steps[number]
         why = Stayed.CHANGED
         try:
-            if done(root, store, step, Beside.of(f"{name} {words}"), files):
+            if done(root, store, step, Beside.of(name, number, back=back), files):
                 return ""
         except (OSError, ValueError, ToolFailed, StoreBroken, Refused) as error:
             why = why_stayed(error)
         is_blocked = why == Stayed.CHANGED and step.to and in_the_way(root, step.path)
-        return Stayed.BLOCKED if is_blocked else why
+        return str(Stayed.BLOCKED if is_blocked else why)
 
-    for number, step in numbered:
-        if why := step.stays_for(kept) or carried(step, f"{number}"):
-            kept[step.path] = str(why)
-    for number, step in reversed(numbered):  # those that were done before another one failed
-        why = step.stays_for(kept)
-        if why and step.path not in kept:
-            back = replace(step, expect=step.to, to=step.expect)
-            if not carried(back, f"{number} back"):
-                kept[step.path] = why
+    clear_leftovers(root, steps, name)
+    groups, staying = together(steps), dict[int, int]()
+    for number, step in enumerate(steps):
+        if number not in staying and (why := carried(number)):
+            kept[step.path] = why
+            staying |= dict.fromkeys(groups[number], number)
+    for first in sorted(set(staying.values())):
+        for number in sorted(groups[first], reverse=True):  # some may be done, now or before a kill
+            path, to = steps[number].path, steps[number].to
+            is_back = path in kept or not carried(number, back=True)
+            if is_back or version_at(root, path) != to:
+                kept.setdefault(path, kept[steps[first].path])
+        for chain in lost_by(root, {number: steps[number] for number in sorted(groups[first])}):
+            for number in takewhile(lambda each: not carried(each), chain):
+                kept.pop(steps[number].path, None)
     return kept
+
+
+def clear_leftovers(root: Path, steps: Iterable[Step], name: str) -> None:
+    """Of a try that was killed, beside each file, also of what will stay now."""
+    for number, step in enumerate(steps):
+        with suppress(OSError, ToolFailed):
+            *folders, last = names_in(step.path)
+            with opened(root, folders) as handle:
+                after_a_kill(handle, last, step, Beside.of(name, number))
+                after_a_kill(handle, last, step.back, Beside.of(name, number, back=True))
+
+
+def together(steps: Sequence[Step]) -> list[set[int]]:
+    """By number the steps of which all are done or none: of what was moved, and where one path is
+    above another, as the one comes only where the other goes."""
+    numbers = {step.path: number for number, step in enumerate(steps)}
+    sets = [(step.path, *step.others, *folders_above(step.path)) for step in steps]
+    return joined(
+        len(steps), [{numbers[path] for path in each if path in numbers} for each in sets]
+    )
+
+
+def lost_by(root: Path, group: Mapping[int, Step]) -> Iterator[list[int]]:
+    """What brings back a content that was moved and is at none of its places, as somebody has saved
+    another file at the one that an earlier try had emptied: each time the steps, in their order, of
+    which each takes its place from the one before."""
+    now = {number: version_at(root, step.path) for number, step in group.items()}
+    steps = group.values()
+    moved = contents(each.expect for each in steps) & contents(each.to for each in steps)
+    for lost in sorted(moved - contents(now.values())):
+        chain, oids = list[int](), {lost}
+        while more := [n for n in group if n not in chain and contents([group[n].to]) & oids]:
+            chain += more
+            oids |= contents(group[number].expect for number in more) & moved
+        if all(now[number] == group[number].expect for number in chain):
+            yield chain[::-1]
+
+
+def contents(versions: Iterable[Version | None]) -> set[str]:
+    """Of which it can be told that one of two places has what the other had."""
+    return {each.oid for each in versions if each and each.size}
 
 
 def why_stayed(error: Exception) -> Stayed:
@@ -438,7 +530,8 @@ class Beside:
     swapped: FileName
 
     @classmethod
-    def of(cls, words: str) -> Beside:
+    def of(cls, name: str, number: int, *, back: bool = False) -> Beside:
+        words = f"{name} {number}{' back' if back else ''}"
         start = f".{hashlib.sha256(words.encode()).hexdigest()[:16]}"
         return cls(FileName(f"{start}.tmp"), FileName(f"{start}.part"))
 
@@ -447,9 +540,6 @@ def done(
     root: Path, store: Store, step: Step, beside: Beside, files: Callable[[], AgentFiles]
 ) -> bool:
     """Whether the file is as it is to be, by this or an earlier try."""
-    *folders, last = names_in(step.path)
-    with suppress(OSError, ToolFailed), opened(root, folders) as handle:
-        after_a_kill(handle, last, step, beside)
     content = store.read(step.to.entry.oid) if step.to and step.to.is_stored else b""
     now, _ = found(root, step.path)
     if now == step.to:
