@@ -25,18 +25,8 @@ from agents import events, persistence
 from agents.actors import Actor, name_of
 from agents.changes.compare import Change
 from agents.changes.store import Store, StoreBroken
-from agents.changes.undo_steps import (
-    Fate,
-    FolderMode,
-    Row,
-    Step,
-    carry_out,
-    digest_of,
-    preview,
-    read_steps,
-    steps_for,
-    stored_steps,
-)
+from agents.changes.undo_preview import Fate, FolderMode, Row, digest_of, preview, steps_for
+from agents.changes.undo_steps import Step, carry_out, read_steps, stored_steps
 from agents.db import in_db
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.models import Conversation, Lane, Message, Recording, Turn, TurnState, Undo

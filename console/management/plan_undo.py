@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from agents.changes.undo import Preview, Wanted
-from agents.changes.undo_steps import Fate
+from agents.changes.undo_preview import Fate
 from agents.errors import Conflict
 from agents.models import Undo
 from console.management.base import at_terminal

@@ -12,7 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from tests.inner import Evidence, Store, Writes, changes_between, restore
+from tests.inner import Evidence, Store, Writes, changes_between, restore, undo_preview
 from tests.inner import scan_record as record
 
 FOLDERS = ("", "a", "b", "a/deep", "c")
@@ -77,9 +77,9 @@ def taken_back(root, store, change, **evidence):
     inodes = {path: inode for path, (inode, _) in first.folders.items()}
     known = Evidence(0, ALWAYS, **{"folders": inodes, **evidence})
     changes = changes_between(store, first.tree, {}, now, known)
-    rows = restore.preview(root, store, changes)
-    modes = restore.modes_in_tree(store, first.tree)
-    return restore.steps_for(root, rows, lambda row: True, modes)
+    rows = undo_preview.preview(root, store, changes)
+    modes = undo_preview.modes_in_tree(store, first.tree)
+    return undo_preview.steps_for(root, rows, lambda row: True, modes)
 
 
 def killed_between_steps(root, store, steps, name, number):
