@@ -43,7 +43,7 @@ from agents.chains.store import (
 )
 from agents.chains.template import TemplateValues, UnknownMacro, expand, go_format
 from agents.changes import compare as recordings_changes
-from agents.changes import ignore, retention, scan, undo, unified
+from agents.changes import ignore, retention, scan, undo, undo_preview, unified
 from agents.changes import recording as recordings
 from agents.changes import undo_steps as restore
 from agents.changes.authorship import TICK as AUTHORSHIP_TICK

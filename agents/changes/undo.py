@@ -25,19 +25,8 @@ from agents import events, persistence
 from agents.actors import Actor, name_of
 from agents.changes.compare import Change
 from agents.changes.store import Store, StoreBroken
-from agents.changes.undo_steps import (
-    Fate,
-    FolderMode,
-    Row,
-    Stayed,
-    Step,
-    carry_out,
-    digest_of,
-    preview,
-    read_steps,
-    steps_for,
-    stored_steps,
-)
+from agents.changes.undo_preview import Fate, FolderMode, Row, digest_of, preview, steps_for
+from agents.changes.undo_steps import Stayed, Step, carry_out, read_steps, stored_steps
 from agents.db import in_db
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.models import Conversation, Lane, Message, Recording, Turn, TurnState, Undo
@@ -193,8 +182,10 @@ def demand_named(wanted: Wanted, changes: Iterable[Change]) -> None:
 
 
 def why_nothing(rows: list[Row]) -> str:
-    if any(row.needs_word for row in rows):
+    if any(row.fate == Fate.CHANGED for row in rows):
         return gettext("Nothing to undo: all of it was changed again since.")
+    if any(row.needs_word for row in rows):
+        return gettext("Nothing to undo: others wrote there too, or may have.")
     if rows:
         return gettext("Nothing to undo: what is left cannot be put back.")
     return gettext("Nothing to undo.")

@@ -1,4 +1,4 @@
-"""Putting files back to what they were: what would happen, and doing it so that no kill hurts.
+"""Carrying an undo out, step by step, so that no kill hurts.
 
 Each step says what it expects to find and what it leaves. Carried out twice it does nothing the
 second time; where something else is found, the file stays.
@@ -11,18 +11,17 @@ import hashlib
 import json
 import os
 import stat
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 
-from agents.changes.authorship import Origin
-from agents.changes.compare import Change, Kind, Side, Version, as_version, iso
+from agents.changes.compare import Change, Kind, Version, as_version
 from agents.changes.scan import LARGEST, read_plain
-from agents.changes.store import BLOB, Oid, Store, StoreBroken, oid_of
+from agents.changes.store import BLOB, Store, StoreBroken, oid_of
 from agents.errors import DiskFull, Forbidden, Refused
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import (
@@ -36,7 +35,7 @@ from agents.tools.confinement import (
     exchange,
     move,
 )
-from agents.tools.paths import path_bytes, path_text
+from agents.tools.paths import path_bytes
 from agents.workspace import trash
 from agents.workspace.files import AgentFiles
 
@@ -55,39 +54,6 @@ class Stayed(StrEnum):
     FAILED = "failed"  # the disk did
 
 
-class Fate(StrEnum):
-    """What becomes of a file when it is taken back."""
-
-    BACK = "goes_back"
-    REMOVED = "removed"
-    COMES_BACK = "comes_back"
-    CHANGED = "changed_since"  # restored only if it is named
-    UNSURE = "unsure"  # the same: more than one wrote it
-    LOST = "not_kept"  # what it was, or what it is now, is not kept; or something is in the way
-
-    @property
-    def stayed(self) -> str:
-        """Why a file that needs a word and got none stays."""
-        return str(Stayed.UNSURE if self == Fate.UNSURE else Stayed.CHANGED)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One file of a preview: what is there `now`, and what it goes back to."""
-
-    path: str
-    fate: Fate
-    now: Version | None
-    to: Version | None
-    changed_at: int = 0  # nanoseconds, of what was changed since
-    why: str = ""  # of one that stays: not_recorded, unreadable, folder_there, no_way, moved
-    others: tuple[str, ...] = ()  # that go back with it or not at all: it was moved between them
-
-    @property
-    def needs_word(self) -> bool:
-        return self.fate in (Fate.CHANGED, Fate.UNSURE)
-
-
 @dataclass(frozen=True)
 class Step:
     """`folders` above the file, each with its mode: those that are not there and have to be made;
@@ -100,106 +66,34 @@ class Step:
     folders: list[tuple[str, int]] = field(default_factory=list)
     others: tuple[str, ...] = ()
 
-    def stays_for(self, kept: Mapping[str, str]) -> str:
-        """Why it stays as one of the others does; empty if none does."""
-        return next((kept[path] for path in self.others if path in kept), "")
+    @property
+    def back(self) -> Step:
+        return replace(self, expect=self.to, to=self.expect)
 
 
-def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
-    """What taking these back would do; files that are as they were already are left out.
-
-    The caller holds the lock: what would be overwritten goes into the store.
-    """
-    changes = list(changes)
-    rows = [
-        Row(each.path, Fate.LOST, None, None, why="not_recorded")
-        for each in changes
-        if each.is_unknown and each.origin != Origin.OUTSIDE
-    ]
-    for path, old, new, change in sides_of(changes):
-        try:
-            now, at = found(root, path, store)
-        except (OSError, ValueError, ToolFailed):
-            rows.append(Row(path, Fate.LOST, None, old, why="unreadable"))
-            continue
-        if now == old:
-            continue
-        is_as_left = now == new or (change.kind == "not_recorded" and iso(at) == change.at)
-        fate = fate_of(old, now, change.origin) if is_as_left else Fate.CHANGED
-        if old and not is_kept(store, old):
-            fate = Fate.LOST
-        rows.append(Row(path, fate, now, old, at))
-    before: list[Row] = []
-    while rows != before:  # what stays may be in the way of another
-        before = rows
-        going = {row.path for row in rows if row.to is None and row.fate != Fate.LOST}
-        rows = closed_under_moves([possible(root, row, going) for row in rows], changes)
-    return rows
-
-
-def is_kept(store: Store, version: Version) -> bool:
-    return store.holds(version.entry.oid) if version.is_stored else trash.holds(version.oid)
-
-
-def closed_under_moves(rows: list[Row], changes: Iterable[Change]) -> list[Row]:
-    """What was moved from one path to another goes back at both, or at neither. So does a content
-    that would leave one path and come back to another."""
-    leaving, coming = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
-    numbers = {row.path: number for number, row in enumerate(rows)}
-    sides = [(row.path, row.to, row.now) for row in rows]
-    sides += [side for each in changes for side in each.sides if side[0] in numbers]
-    for path, old, new in sides:
-        for side, places in ((new, leaving), (old, coming)):
-            if side and side.size:
-                places[side.oid].add(numbers[path])
-    sets = [(each.was, each.path, *each.others) for each in changes]
-    moved = [{numbers[path] for path in each if path in numbers} for each in sets]
-    moved += [leaving[oid] | coming[oid] for oid in leaving.keys() & coming.keys()]
-    groups = [{number} for number in range(len(rows))]
-    for each in moved:
-        joined = set().union(*(groups[number] for number in each))
-        for number in joined:
-            groups[number] = joined
-    return [
-        with_others(row, [rows[other] for other in sorted(group - {number})])
-        for number, (row, group) in enumerate(zip(rows, groups, strict=True))
-    ]
-
-
-def with_others(row: Row, others: list[Row]) -> Row:
-    """It stays where one of them stays, and needs a word where one of them does."""
-    if not others:
-        return row
-    fate, why = row.fate, row.why
-    if fate != Fate.LOST and any(each.fate == Fate.LOST for each in others):
-        fate, why = Fate.LOST, "moved"
-    elif fate != Fate.LOST and not row.needs_word:
-        asks = next((each.fate for each in others if each.needs_word), None)
-        fate, why = (asks, "moved") if asks else (fate, why)
-    return replace(row, fate=fate, why=why, others=tuple(each.path for each in others))
-
-
-def possible(root: Path, row: Row, going: Collection[str]) -> Row:
-    """The row, or that it stays where something stands in its place or on its way which the undo,
-    by what is `going`, does not take away itself."""
-    if row.now is not None or row.to is None or row.fate == Fate.LOST:
-        return row
-    way = in_the_way(root, row.path)
-    if not way or way in going:
-        return row
-    if way != row.path:
-        return replace(row, fate=Fate.LOST, why="no_way")
-    if not is_emptied(root, way, going):
-        return replace(row, fate=Fate.LOST, why="folder_there")
-    return row
+def joined(count: int, sets: Iterable[Collection[int]]) -> list[set[int]]:
+    """By number the group that it is in: those of one of the sets are in one, the same object."""
+    groups = [{number} for number in range(count)]
+    for each in sets:
+        largest = max((groups[number] for number in each), key=len, default=set())
+        for number in each:
+            if (group := groups[number]) is not largest:
+                largest |= group
+                for member in group:
+                    groups[member] = largest
+    return groups
 
 
 def in_the_way(root: Path, path: str) -> str:
     """What stands where a folder above a file should be, or the folder that stands in its place;
     empty for nothing."""
-    above = [path[:i] for i, sign in enumerate(path) if sign == "/"]
-    others = (each for each in above if kind_at(root, each) not in (0, stat.S_IFDIR))
+    others = (each for each in folders_above(path) if kind_at(root, each) not in (0, stat.S_IFDIR))
     return next(others, path if kind_at(root, path) == stat.S_IFDIR else "")
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """The outermost first."""
+    return (path[:i] for i, sign in enumerate(path) if sign == "/")
 
 
 def kind_at(root: Path, path: str) -> int:
@@ -208,36 +102,6 @@ def kind_at(root: Path, path: str) -> int:
         return stat.S_IFMT((root / os.fsdecode(path_bytes(path))).lstat().st_mode)
     except OSError:
         return 0
-
-
-def is_emptied(root: Path, path: str, going: Collection[str]) -> bool:
-    """Whether nothing is left in a folder once those files are gone. A folder that held none before
-    stays."""
-    for inside, folders, names in os.walk(os.fsencode(root) + b"/" + path_bytes(path)):
-        below = os.path.relpath(inside, os.fsencode(root))
-        if not names and not folders:
-            return False
-        links = [each for each in folders if Path(os.fsdecode(inside + b"/" + each)).is_symlink()]
-        if any(path_text(below + b"/" + name) not in going for name in (*names, *links)):
-            return False
-    return True
-
-
-def fate_of(old: Version | None, now: Version | None, origin: str) -> Fate:
-    """Of a file that is as the changes left it."""
-    if origin in (Origin.UNSURE, Origin.BOTH):
-        return Fate.UNSURE
-    if old is None:
-        return Fate.REMOVED
-    return Fate.COMES_BACK if now is None else Fate.BACK
-
-
-def sides_of(changes: Iterable[Change]) -> Iterator[tuple[*Side, Change]]:
-    """Of what is not others'; what was there before is known of each."""
-    for each in changes:
-        if not each.is_unknown and each.origin != Origin.OUTSIDE:
-            for side in each.sides:
-                yield *side, each
 
 
 def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | None, int]:
@@ -253,6 +117,13 @@ def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | 
             return version_in(handle, last, path, store)
     except FileNotFoundError:
         return None, 0
+
+
+def version_at(root: Path, path: str) -> Version | None:
+    """The same without its time, and nothing for what cannot be read."""
+    with suppress(OSError, ValueError, ToolFailed):
+        return found(root, path)[0]
+    return None
 
 
 def version_in(
@@ -308,50 +179,10 @@ def opened(root: Path, folders: list[FileName], make: bool = False) -> Iterator[
         yield handle
 
 
-FolderMode = Callable[[str], int | None]  # None where there is no such folder
-
-
-def steps_for(
-    root: Path, rows: Iterable[Row], wanted: Callable[[Row], bool], mode_before: FolderMode
-) -> list[Step]:
-    """What is to be done, removals first."""
-    chosen = [row for row in rows if row.fate != Fate.LOST and wanted(row)]
-    steps = []
-    for row in sorted(chosen, key=lambda row: (row.to is not None, row.path)):
-        folders = []
-        for folder in (row.path[:i] for i, sign in enumerate(row.path) if sign == "/"):
-            before, now = mode_before(folder), mode_now(root, folder)
-            if row.to is None and before is None and now is not None:
-                folders.append((folder, now))
-            elif row.to is not None and before is not None and now is None:
-                folders.append((folder, before))
-        steps.append(Step(row.path, row.now, row.to, folders, row.others))
-    return steps
-
-
 def mode_now(root: Path, folder: str) -> int | None:
     with suppress(OSError, ToolFailed), opened(root, names_in(folder)) as handle:
         return os.fstat(handle).st_mode
     return None
-
-
-def modes_in_tree(store: Store, tree: Oid) -> FolderMode:
-    def mode_of(folder: str) -> int | None:
-        entry = store.find(tree, path_bytes(folder)) if tree else None
-        return entry.mode if entry and entry.is_folder else None
-
-    return mode_of
-
-
-def modes_before(steps: Iterable[Step]) -> FolderMode:
-    """Those of folders before the steps were carried out: what they made was not there."""
-    removed = {folder: mode for step in steps if step.to is None for folder, mode in step.folders}
-    made = {folder for step in steps if step.to for folder, _ in step.folders}
-
-    def mode_of(folder: str) -> int | None:
-        return None if folder in made else removed.get(folder, stat.S_IFDIR | 0o755)
-
-    return mode_of
 
 
 def stored_steps(steps: list[Step]) -> bytes:
@@ -392,30 +223,77 @@ def carry_out(
     """All steps, of which some may have been done before; gives the paths of files that stayed,
     each with why, as a `Stayed`. `name` is one of this undo alone; `files` those of the agent, for
     what goes into the trash or comes from it."""
-    kept = dict[str, str]()
-    numbered = list(enumerate(steps))
+    steps, kept = list(steps), dict[str, str]()
 
-    def carried(step: Step, words: str) -> str:
+    def carried(number: int, *, back: bool = False) -> str:
         """Empty where it was, else why not."""
+        step = steps[number].back if back else steps[number]
         why = Stayed.CHANGED
         try:
-            if done(root, store, step, Beside.of(f"{name} {words}"), files):
+            if done(root, store, step, Beside.of(name, number, back=back), files):
                 return ""
         except (OSError, ValueError, ToolFailed, StoreBroken, Refused) as error:
             why = why_stayed(error)
         is_blocked = why == Stayed.CHANGED and step.to and in_the_way(root, step.path)
-        return Stayed.BLOCKED if is_blocked else why
+        return str(Stayed.BLOCKED if is_blocked else why)
 
-    for number, step in numbered:
-        if why := step.stays_for(kept) or carried(step, f"{number}"):
-            kept[step.path] = str(why)
-    for number, step in reversed(numbered):  # those that were done before another one failed
-        why = step.stays_for(kept)
-        if why and step.path not in kept:
-            back = replace(step, expect=step.to, to=step.expect)
-            if not carried(back, f"{number} back"):
-                kept[step.path] = why
+    clear_leftovers(root, steps, name)
+    groups, staying = together(steps), dict[int, int]()
+    for number, step in enumerate(steps):
+        if number not in staying and (why := carried(number)):
+            kept[step.path] = why
+            staying |= dict.fromkeys(groups[number], number)
+    for first in sorted(set(staying.values())):
+        for number in sorted(groups[first], reverse=True):  # some may be done, now or before a kill
+            path, to = steps[number].path, steps[number].to
+            is_back = path in kept or not carried(number, back=True)
+            if is_back or version_at(root, path) != to:
+                kept.setdefault(path, kept[steps[first].path])
+        for chain in lost_by(root, {number: steps[number] for number in sorted(groups[first])}):
+            for number in takewhile(lambda each: not carried(each), chain):
+                kept.pop(steps[number].path, None)
     return kept
+
+
+def clear_leftovers(root: Path, steps: Iterable[Step], name: str) -> None:
+    """Of a try that was killed, beside each file, also of what will stay now."""
+    for number, step in enumerate(steps):
+        with suppress(OSError, ToolFailed):
+            *folders, last = names_in(step.path)
+            with opened(root, folders) as handle:
+                after_a_kill(handle, last, step, Beside.of(name, number))
+                after_a_kill(handle, last, step.back, Beside.of(name, number, back=True))
+
+
+def together(steps: Sequence[Step]) -> list[set[int]]:
+    """By number the steps of which all are done or none: of what was moved, and where one path is
+    above another, as the one comes only where the other goes."""
+    numbers = {step.path: number for number, step in enumerate(steps)}
+    sets = [(step.path, *step.others, *folders_above(step.path)) for step in steps]
+    return joined(
+        len(steps), [{numbers[path] for path in each if path in numbers} for each in sets]
+    )
+
+
+def lost_by(root: Path, group: Mapping[int, Step]) -> Iterator[list[int]]:
+    """What brings back a content that was moved and is at none of its places, as somebody has saved
+    another file at the one that an earlier try had emptied: each time the steps, in their order, of
+    which each takes its place from the one before."""
+    now = {number: version_at(root, step.path) for number, step in group.items()}
+    steps = group.values()
+    moved = contents(each.expect for each in steps) & contents(each.to for each in steps)
+    for lost in sorted(moved - contents(now.values())):
+        chain, oids = list[int](), {lost}
+        while more := [n for n in group if n not in chain and contents([group[n].to]) & oids]:
+            chain += more
+            oids |= contents(group[number].expect for number in more) & moved
+        if all(now[number] == group[number].expect for number in chain):
+            yield chain[::-1]
+
+
+def contents(versions: Iterable[Version | None]) -> set[str]:
+    """Of which it can be told that one of two places has what the other had."""
+    return {each.oid for each in versions if each and each.size}
 
 
 def why_stayed(error: Exception) -> Stayed:
@@ -438,7 +316,8 @@ class Beside:
     swapped: FileName
 
     @classmethod
-    def of(cls, words: str) -> Beside:
+    def of(cls, name: str, number: int, *, back: bool = False) -> Beside:
+        words = f"{name} {number}{' back' if back else ''}"
         start = f".{hashlib.sha256(words.encode()).hexdigest()[:16]}"
         return cls(FileName(f"{start}.tmp"), FileName(f"{start}.part"))
 
@@ -447,9 +326,6 @@ def done(
     root: Path, store: Store, step: Step, beside: Beside, files: Callable[[], AgentFiles]
 ) -> bool:
     """Whether the file is as it is to be, by this or an earlier try."""
-    *folders, last = names_in(step.path)
-    with suppress(OSError, ToolFailed), opened(root, folders) as handle:
-        after_a_kill(handle, last, step, beside)
     content = store.read(step.to.entry.oid) if step.to and step.to.is_stored else b""
     now, _ = found(root, step.path)
     if now == step.to:
@@ -625,9 +501,3 @@ def remove_empty(root: Path, folders: Sequence[str]) -> None:
 def set_mode(root: Path, folder: str, mode: int) -> None:
     with suppress(OSError, ToolFailed), opened(root, names_in(folder)) as handle:
         os.fchmod(handle, stat.S_IMODE(mode))
-
-
-def digest_of(rows: Iterable[Row]) -> str:
-    """Another one as soon as the preview would be."""
-    facts = [(row.path, row.fate, row.now and row.now.oid, row.to and row.to.oid) for row in rows]
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.utils.translation import gettext, gettext_lazy
 
 from agents.changes.undo import Preview
-from agents.changes.undo_steps import Row
+from agents.changes.undo_preview import Row
 from agents.models import Recording
 from agents.sentences import commas
 from console.changes.changed_files import in_order, place_of

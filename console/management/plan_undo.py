@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from agents.changes.undo import Preview, Wanted
-from agents.changes.undo_steps import Fate
+from agents.changes.undo_preview import Fate
 from agents.errors import Conflict
 from agents.models import Undo
 from console.management.base import at_terminal
@@ -33,7 +33,8 @@ def preview_lines(preview: Preview, wanted: Wanted) -> list[str]:
     lines = []
     for row in preview.rows:
         forced = row.needs_word and wanted.takes(row)
-        words = "restored, changed again since" if forced else LOST.get(row.why, WORDS[row.fate])
+        stays = LOST.get(row.why, WORDS[row.fate]) if row.fate == Fate.LOST else WORDS[row.fate]
+        words = "restored, changed again since" if forced else stays
         left = "" if wanted.takes(row) or row.needs_word else " (not named)"
         others = f", together with {', '.join(row.others)}" if row.others else ""
         lines.append(at_terminal(f"{row.path}: {words}{left}{others}"))

@@ -16,7 +16,8 @@ from agents.changes.compare import Change
 from agents.changes.recording import changes_so_far
 from agents.changes.store import Store
 from agents.changes.undo import steps_of
-from agents.changes.undo_steps import FolderMode, Step, as_changes, modes_before, modes_in_tree
+from agents.changes.undo_preview import FolderMode, modes_before, modes_in_tree
+from agents.changes.undo_steps import Step, as_changes
 from agents.db import in_db
 from agents.errors import NotFound
 from agents.models import Conversation, Recording, Turn, Undo

@@ -20,7 +20,8 @@ from pydantic import BaseModel
 from agents.changes.authorship import Origin
 from agents.changes.compare import Change, Version
 from agents.changes.store import Store, StoreBroken
-from agents.changes.undo_steps import Step, as_changes, read_steps, sides_of
+from agents.changes.undo_preview import sides_of
+from agents.changes.undo_steps import Step, as_changes, read_steps
 from agents.models import Recording, Undo
 from agents.statements import prepared
 from agents.timestamps import Moment, timestamp

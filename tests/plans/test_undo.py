@@ -425,6 +425,56 @@ def test_what_others_changed_meanwhile_is_left_alone(c):
     assert [path.name for path in root.iterdir()] == ["hers.txt"]
 
 
+def saved_between(c, first, change, then):
+    """A plan whose first subtask calls two commands, and a person changes files between them."""
+    root = files_of(c)
+    (root / "docs").mkdir()
+    (root / "a.md").write_text("of before\n")
+
+    def model(request):
+        results = sum(each["role"] == "tool" for each in request["messages"])
+        if results != 1:
+            return done() if results else shell(first)
+        until_files_are_older(CLOCK)
+        change(root)
+        until_files_are_older(CLOCK)
+        return shell(then)
+
+    scripted(model)
+    plan = plan_of(c)
+    actions.approve_plan(plan, 1, "alice", run="next")
+    drive()
+    return Scope.named(plan, "s1")
+
+
+@pytest.mark.parametrize(
+    ("first", "change", "then", "path"),
+    [
+        ("mv a.md docs/", lambda r: (r / "a.md").write_text("hers\n"), "true", "docs/a.md"),
+        ("true", lambda r: (r / "a.md").rename(r / "b.md"), "mv b.md docs/", "docs/b.md"),
+    ],
+)
+def test_where_others_moved_it_too_the_only_copy_of_a_file_goes_only_with_a_word(
+    c, first, change, then, path
+):
+    scope, file = saved_between(c, first, change, then), files_of(c) / path
+    assert fates(actions.preview_changes(scope)) == {path: "unsure"}
+    with pytest.raises(NothingToUndo):
+        actions.undo_changes(scope, "alice")
+    assert file.read_text() == "of before\n"
+    row = actions.undo_changes(scope, "alice", Wanted(force=(path,)))
+    assert row.whole and not file.exists()
+
+
+def test_where_a_copy_of_it_is_left_what_was_moved_by_others_goes_without_a_word(c):
+    scope = saved_between(
+        c, "cp a.md docs/", lambda root: (root / "a.md").rename(root / "b.md"), "true"
+    )
+    assert fates(actions.preview_changes(scope)) == {"docs/a.md": "removed"}
+    actions.undo_changes(scope, "alice")
+    assert (files_of(c) / "b.md").read_text() == "of before\n"
+
+
 def test_a_whole_plan_goes_back_to_before_its_first_attempt(c):
     root = files_of(c)
     (root / "a.txt").write_text("one\n")
@@ -1067,6 +1117,20 @@ def test_what_cannot_be_recorded_gives_way_to_what_was_there_before_and_comes_ba
     )
     actions.undo_changes(Scope.named(plan, "s1"), "alice", Wanted(force=True))
     assert file.read_text() == "one\n"
+
+
+def test_what_was_not_recorded_and_moved_over_another_goes_only_with_a_word(c, monkeypatch):
+    for module in ("scan", "undo_steps"):
+        monkeypatch.setattr(f"agents.changes.{module}.LARGEST", 100)
+    root = files_of(c)
+    (root / "a.txt").write_text("one\n")
+    (root / "large").write_text("hers\n" * 100)
+    plan = run(c, shell("mv large a.txt"), done(), done())
+    there = {"a.txt": "unsure", "large": "not_kept"}
+    assert fates(actions.preview_changes(Scope.named(plan, "s1"))) == there
+    with pytest.raises(NothingToUndo):
+        actions.undo_changes(Scope.named(plan, "s1"), "alice")
+    assert (root / "a.txt").read_text() == "hers\n" * 100
 
 
 def test_two_names_of_one_file_that_cannot_be_recorded_both_come_back(c, monkeypatch):
