@@ -125,7 +125,8 @@ def taken_meanwhile(
 def save_taken(turn: Turn, recording: Recording, taken: Taken, written: Written) -> None:
     with persistence.fenced(turn):
         recording.taken = [*recording.taken, *taken]
-        recording.written = [*recording.written, *written]
+        last = {each[0]: each for each in (*recording.written, *written)}
+        recording.written = [*last.values()]
         recording.save(update_fields=["taken", "written"])
 
 

@@ -18,10 +18,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from django.conf import settings
+
 from agents.changes.ignore import LARGEST_RULES, NEVER, NO_RULES, RULES, Rules
 from agents.changes.store import Entry, Oid, Store
 from agents.models.recording import Identity
-from agents.tools.confinement import FILE, FOLDER, TRASH, Workspace
+from agents.tools.confinement import DELETED, FILE, FOLDER, TRASH, Workspace, linked_names
 
 LARGEST = 20_000_000  # bytes of a file that is kept
 MOST_FILES, MOST_BYTES = 50_000, 1_000_000_000
@@ -120,7 +122,7 @@ class Scan:
         self.found = Snapshot()
 
     def run(self) -> Snapshot:
-        self.found, self.links = Snapshot(at=time.time_ns()), Counter[tuple[int, int]]()
+        self.found, self.links = Snapshot(at=time.time_ns()), Counter[tuple[int, int, int]]()
         try:
             handle = os.open(self.root, FOLDER)
         except FileNotFoundError:  # it holds nothing
@@ -135,12 +137,20 @@ class Scan:
             self.found.stopped = str(much)
         finally:
             os.close(handle)
-        inner = {inode for (inode, names), seen in self.links.items() if seen == names}
+        inner = self.inner_now()
         if inner <= self.inner_links or self.counts_only:
             return self.found
         self.inner_links |= inner
         self.index = self.index | self.found.index  # what was read already is not read again
         return self.run()
+
+    def inner_now(self) -> set[int]:
+        """Inodes with all their names in the folder or among what a person deleted, which may come
+        back."""
+        rows, deleted = self.links.items(), Counter[tuple[int, int]]()
+        if any(seen < names for (_, _, names), seen in rows):
+            deleted.update(linked_names(Path(settings.PLANSIDE_HOME) / DELETED))
+        return {each[1] for each, seen in rows if seen + deleted[each[:2]] == each[2]}
 
     def rules_outside(self, handle: int) -> Rules:
         """What the folder's own git leaves out besides, by a file that is not part of it."""
@@ -278,7 +288,7 @@ class Scan:
         if status.st_size > LARGEST:
             return "too_large"
         if status.st_nlink > 1 and self.workspace.is_forbidden_link(status):
-            self.links[status.st_ino, status.st_nlink] += 1
+            self.links[status.st_dev, status.st_ino, status.st_nlink] += 1
             return "" if status.st_ino in self.inner_links else "hard_link"
         return ""
 

@@ -118,13 +118,9 @@ class FolderWatch:
                 found += [(path_text(entry), at) for entry in entries]
                 there = ((entry, self.identity(entry)) for entry in entries)
                 written += [(entry, now[1], now[0]) for entry, now in there if now]
-        known = {(path, at) for path, at in self.recording.taken}
-        seen_there = {tuple(each) for each in self.recording.written}
+        before = {tuple(each) for each in self.recording.taken}
         there_now = [(path_text(path), at, inode) for path, at, inode in written]
-        return (
-            [each for each in found if each not in known],
-            [each for each in there_now if each not in seen_there],
-        )
+        return [each for each in found if each not in before], there_now
 
     # After it
 

@@ -558,6 +558,16 @@ class TestWhoseItIs:
         tell(c, "write")
         assert origins(Recording.objects.get()) == {"c.md": "own", "a.md": "both"}
 
+    def test_what_is_in_a_folder_that_the_turn_made_anew_is_its_own(self, folder):
+        c = linked(folder)
+        (folder / "d").mkdir()
+        (folder / "d" / "a.md").write_text("of before\n")
+        anew = 'r="$PWD"; cd ..; rm -r "$r"; mkdir -p "$r/d"; echo > "$r/d/b.md"; echo > "$r/c.md"'
+        scripted(self.apart(shell(anew), shell(f"echo > {folder}/e.md")))
+        tell(c, "write")
+        own = dict.fromkeys(("d/a.md", "d/b.md", "c.md", "e.md"), "own")
+        assert origins(Recording.objects.get()) == own
+
     def apart(self, *replies):
         """One call after the other, with some time in between."""
 
