@@ -38,6 +38,7 @@ OURS = (b".part", b".tmp")  # half written files of ours, after a dot and 16 hex
 Stats = tuple[int, int, int, int, int]  # mode, size, mtime, ctime (nanoseconds), inode
 NO_STATS: Stats = (0, 0, 0, 0, 0)
 Index = dict[bytes, tuple[Stats, Oid]]  # each file that was recorded, by its path
+Files = dict[bytes, Identity]
 
 
 class Skipped(NamedTuple):
@@ -76,10 +77,11 @@ class Snapshot:
         stats, _ = self.index.get(path, (NO_STATS, b""))
         return abs(stats[2])
 
-    @cached_property
-    def places(self) -> dict[int, bytes]:
-        """Folders by their inode."""
-        return {inode: path for path, (inode, _) in self.folders.items()}
+    @property
+    def files(self) -> Files:
+        """All that were recorded or skipped."""
+        files = {path: (stats[4], stats[3]) for path, (stats, _) in self.index.items()}
+        return files | {path: (left.inode, left.at) for path, left in self.skipped.items()}
 
 
 class TooMuch(Exception):
@@ -92,9 +94,9 @@ def record(root: Path, store: Store) -> Snapshot:
     known = read_index(path)
     index = known.files or unread(read_index(path.with_suffix(".old")).files)
     if not index:  # all of it would be read before it is known that it is too much
-        counted = Scan(root, store, {}, set(), counts_only=True).run()
-        if counted.stopped:
-            return counted
+        found = listed(root)
+        if found.stopped:
+            return found
     snapshot = Scan(root, store, index, known.trees).run()
     if not snapshot.stopped:
         store.flush()
@@ -103,20 +105,17 @@ def record(root: Path, store: Store) -> Snapshot:
     return snapshot
 
 
-class Scan:
-    """One walk through the folder, beside the index of the walk before."""
+def listed(root: Path, before: Snapshot | None = None) -> Snapshot:
+    """What there is to record, unread; of what git would leave out, what was there `before`."""
+    return Scan(root, None, before.index if before else {}, set()).run()
 
-    def __init__(
-        self,
-        root: Path,
-        store: Store,
-        index: Index,
-        trees: set[Oid],
-        *,
-        counts_only: bool = False,
-    ) -> None:
-        self.root, self.store, self.index = root, store, index
-        self.trees, self.counts_only = trees, counts_only
+
+class Scan:
+    """One walk through the folder, beside the index of the walk before; nothing is read without a
+    store."""
+
+    def __init__(self, root: Path, store: Store | None, index: Index, trees: set[Oid]) -> None:
+        self.root, self.store, self.index, self.trees = root, store, index, trees
         self.workspace = Workspace(root)  # knows which hard links may be read
         self.inner_links = set[int]()  # inodes of files whose names are all in the folder
         self.found = Snapshot()
@@ -138,7 +137,7 @@ class Scan:
         finally:
             os.close(handle)
         inner = self.inner_now()
-        if inner <= self.inner_links or self.counts_only:
+        if inner <= self.inner_links or self.store is None:
             return self.found
         self.inner_links |= inner
         self.index = self.index | self.found.index  # what was read already is not read again
@@ -208,7 +207,7 @@ class Scan:
 
     def add_tree(self, entries: list[tuple[bytes, Entry]]) -> Oid:
         """Those of the last recording are stored: thousands are not looked up each time."""
-        if self.counts_only:
+        if self.store is None:
             return NO_OID
         oid = self.store.add_tree(entries, self.trees)
         self.found.trees.add(oid)
@@ -298,7 +297,7 @@ class Scan:
         Its mtime is made such that it is read again next time, if it may change again without
         another time: within the same tick of the clock, or while it was read.
         """
-        if self.counts_only:
+        if self.store is None:
             return stats, NO_OID
         name = path.rpartition(b"/")[2]
         try:

@@ -10,12 +10,11 @@ from django.utils import timezone
 
 from agents.db import in_db
 from agents.errors import TurnLost
-from agents.models import Recording, ToolCall, Turn, Undo
+from agents.models import Observation, Recording, ToolCall, Turn, Undo
 from plans import actions
 from tests.fake_model import call, say
 from tests.inner import AUTHORSHIP_TICK as CLOCK
 from tests.inner import (
-    FolderWatch,
     Scope,
     Store,
     claim,
@@ -462,19 +461,9 @@ class TestWhoseItIs:
         tell(c, "write")
         assert origins(Recording.objects.get()) == {"a.md": "own"}
 
-    def test_where_nothing_happens_between_two_calls_a_look_asks_the_database_nothing(
-        self, folder, monkeypatch
-    ):
+    def test_of_two_calls_between_which_nothing_happens_to_their_files_nothing_is_noted(self, folder):
         c = linked(folder)
         (folder / "docs").mkdir()
-        asked = []
-
-        class Noted(FolderWatch):
-            def known_so_far(self):
-                asked.append(self.recording.pk)
-                return super().known_so_far()
-
-        monkeypatch.setattr(recordings, "FolderWatch", Noted)
         calls = [call("write_file", path=f"docs/{i}.md", content="text\n") for i in range(3)]
 
         def hers():
@@ -483,14 +472,15 @@ class TestWhoseItIs:
 
         scripted(self.apart(*calls[:2], hers))
         tell(c, "write")
-        assert len(asked) == 1
+        assert not Observation.objects.filter(call=None).exists()
+        assert origins(Recording.objects.get())["hers.md"] == "outside"
 
     @pytest.mark.parametrize(
         ("command", "whose"),
         [
             ("echo its >> a.md", {"a.md": "both"}),
             ("rm a.md", {"a.md": "both"}),
-            ("mv a.md b.md", {"a.md": "both", "b.md": "unsure"}),
+            ("mv a.md b.md", {"a.md": "both", "b.md": "both"}),
             ("echo its > b.md", {"a.md": "outside", "b.md": "own"}),
         ],
     )
@@ -528,8 +518,8 @@ class TestWhoseItIs:
         tell(c, "write")
         assert origins(Recording.objects.get()) == {
             "c.md": "own",
-            "docs/report.pdf": "unsure",
-            "docs/new/x": "unsure",
+            "docs/report.pdf": "both",
+            "docs/new/x": "both",
         }
 
     def test_what_happened_since_a_call_began_whose_process_died_is_asked_about(self, folder):
@@ -616,7 +606,7 @@ class TestWhoseItIs:
         }
         assert set(origins(recording).values()) == {"own"}
 
-    def test_what_is_gone_where_somebody_else_was_later_cannot_be_told(self, folder):
+    def test_what_is_gone_where_somebody_else_was_later_is_its_own(self, folder):
         c = linked(folder)
         for name in ("old.md", "gone.md", "hers.md"):
             (folder / name).write_text(f"{name}\n")
@@ -629,11 +619,9 @@ class TestWhoseItIs:
         tell(c, "write")
         found = changes_of(Recording.objects.get())
         assert {(each.path, each.was, each.origin) for each in found.values()} == {
-            ("new.md", "", "own"),
-            ("old.md", "", "unsure"),
-            ("gone.md", "", "unsure"),
-            ("hers.md", "", "unsure"),
-            ("hers-too.md", "", "outside"),
+            ("new.md", "old.md", "own"),
+            ("gone.md", "", "own"),
+            ("hers-too.md", "hers.md", "outside"),
         }
 
     def test_what_a_person_takes_from_a_folder_that_no_call_changed_is_theirs(self, folder):
@@ -652,8 +640,6 @@ class TestWhoseItIs:
         scripted(model)
         tell(c, "work")
         recording = Recording.objects.get()
-        [made] = recording.turn.tool_calls.all()
-        assert made.folders == {"its": ["own.txt"]}
         assert origins(recording) == {
             "its/own.txt": "own",
             "docs/hers.txt": "outside",
