@@ -146,17 +146,15 @@ class Evidence:
         is_meanwhile = is_within(seen.moment, [(began, ended + TICK)])
         theirs = self.others.files.get(path, ())
         if seen.is_exact:
-            is_theirs = is_within(seen.moment, theirs) and not self.names(path, look.call)
-            if not is_meanwhile or is_theirs:
+            if not is_meanwhile:
+                return {self.by_times(path, seen, look.since, look.until)}
+            if is_within(seen.moment, theirs) and look.call not in self.own.files.get(path, ()):
                 return {Origin.OUTSIDE}
             is_unsure = is_within(seen.moment, [*theirs, *self.others.anywhere])
         else:
             is_unsure = any(overlap(each, look.call) for each in self.others.anywhere)
             is_unsure |= not is_meanwhile
         return {Origin.UNSURE if is_unsure else Origin.OWN}
-
-    def names(self, path: bytes, call: Window) -> bool:
-        return call in self.own.files.get(path, ())
 
     def by_times(self, path: bytes, seen: Seen, since: int, until: int) -> Origin:
         """Of what happened between two moments while nobody looked."""

@@ -7,33 +7,36 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from agents.changes.authorship import Look, Seen, above, moment_of
+from agents.changes.compare import differing
 from agents.changes.evidence import named_file, nanoseconds
 from agents.changes.scan import NO_OID, Files, Snapshot, listed, stats_of
+from agents.changes.store import Store
 from agents.models import Recording, ToolCall
 from agents.models.recording import Identity
 from agents.tools.base import FILE_WRITING_TOOLS
 from agents.tools.confinement import Workspace
+from agents.tools.paths import path_bytes
 
 MOST_FILES = 20_000  # in a folder that is looked at
+GONE: Identity = (0, 0)
 
 
 class FolderWatch:
     """The folder of one turn as it was at the last look.
 
-    `found` is what was recorded; without it, after the process that looked died, the folder is
-    taken to be as it was before but for what the times of files say, and for what was `seen` since.
+    `found` is what was recorded. Without it, after the process that looked died, that is what the
+    recording and the times of files say, and what was `seen` changed since.
     """
 
     def __init__(
         self,
         recording: Recording,
         found: Snapshot | None = None,
-        seen: Mapping[bytes, Identity | None] | None = None,
+        seen: dict[bytes, Identity | None] | None = None,
     ) -> None:
         self.recording, self.workspace = recording, Workspace(Path(recording.root))
         self.root = os.fsencode(recording.root)
@@ -43,27 +46,30 @@ class FolderWatch:
 
     def look(self, call: ToolCall) -> Look | None:
         """What changed since the last look, of the files that the call may write; None where there
-        are none or too many."""
+        are none or too many. Raises OSError, StoreBroken."""
         path = named_file(self.workspace, call) if call.tool in FILE_WRITING_TOOLS else None
         if self.recording.stopped or path == b"" or len(self.files) > MOST_FILES:
             return None
-        if self.found is None:
-            now = listed(Path(self.recording.root))
-            began = nanoseconds(self.recording.began_at)
-            self.files = {name: each for name, each in now.files.items() if each[1] < began}
-            self.files |= {name: each for name, each in self.seen.items() if each}
-            for name in (name for name, each in self.seen.items() if each is None):
-                self.files.pop(name, None)
-        elif path is None:
-            now = listed(Path(self.recording.root), self.found)
-        else:
+        if self.found and path is not None:
             return self.look_at(path)
-        if now.stopped:
+        now = listed(self.workspace.root, self.found)
+        files = now.files
+        if now.stopped or len(files) > MOST_FILES:
             return None
-        changed = changed_between(self.files, now, self.at)
-        found = Look(self.at, now.at, changed)
-        self.found, self.files, self.at = now, now.files, now.at
-        return found
+        before = self.files if self.found else self.files_recorded(files)
+        look = Look(self.at, now.at, changed_between(before, now, self.at))
+        self.found, self.files, self.at = now, files, now.at
+        return look
+
+    def files_recorded(self, now: Files) -> Files:
+        began = nanoseconds(self.recording.began_at)
+        with Store.of(self.workspace.root) as store:
+            tree = bytes.fromhex(self.recording.before)
+            known = {path for path, _ in differing(store, tree, b"")}
+        known |= {path_bytes(each["path"]) for each in self.recording.skipped}
+        files = {path: now.get(path, GONE) for path in known}
+        left = {path: each for path, each in files.items() if each[1] < began} | self.seen
+        return {path: each for path, each in left.items() if each}
 
     def look_at(self, path: bytes) -> Look:
         now = Snapshot(at=time.time_ns())
@@ -73,11 +79,9 @@ class FolderWatch:
                 now.folders[each] = status.st_ino, status.st_ctime_ns
         with suppress(OSError):
             now.index[path] = stats_of(os.lstat(self.root + b"/" + path)), NO_OID
-        before = {path: self.files[path]} if path in self.files else {}
-        changed = changed_between(before, now, self.at)
-        self.files.pop(path, None)
+        before = {path: self.files.pop(path)} if path in self.files else {}
         self.files |= now.files
-        return Look(self.at, now.at, changed)
+        return Look(self.at, now.at, changed_between(before, now, self.at))
 
 
 def changed_between(before: Files, now: Snapshot, since: int) -> dict[bytes, Seen]:

@@ -461,7 +461,9 @@ class TestWhoseItIs:
         tell(c, "write")
         assert origins(Recording.objects.get()) == {"a.md": "own"}
 
-    def test_of_two_calls_between_which_nothing_happens_to_their_files_nothing_is_noted(self, folder):
+    def test_of_two_calls_between_which_nothing_happens_to_their_files_nothing_is_noted(
+        self, folder
+    ):
         c = linked(folder)
         (folder / "docs").mkdir()
         calls = [call("write_file", path=f"docs/{i}.md", content="text\n") for i in range(3)]
@@ -485,8 +487,9 @@ class TestWhoseItIs:
         ],
     )
     @pytest.mark.parametrize("is_replaced", [True, False])
+    @pytest.mark.parametrize("is_restarted", [True, False])
     def test_what_others_saved_between_two_commands_is_not_forgotten(
-        self, folder, command, whose, is_replaced
+        self, folder, command, whose, is_replaced, is_restarted
     ):
         c = linked(folder)
         (folder / "a.md").write_text("of before\n")
@@ -496,11 +499,35 @@ class TestWhoseItIs:
             saved.write_text("hers\n")
             saved.replace(folder / "a.md")
             until_files_are_older(CLOCK)
+            if is_restarted:
+                recordings.watches.clear()
             return shell(command)
 
         scripted(self.apart(shell("echo > c.md"), hers))
         tell(c, "write")
         assert origins(Recording.objects.get()) == {"c.md": "own", **whose}
+
+    def test_what_others_took_while_nobody_looked_is_not_forgotten(self, folder):
+        c = linked(folder)
+        for name in ("a.md", "b.md", "d/c.md"):
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text("of before\n")
+
+        def hers():
+            (folder / "a.md").unlink()
+            (folder / "d").rename(folder / "e")
+            until_files_are_older(CLOCK)
+            recordings.watches.clear()
+            return shell("echo its > a.md; rm b.md e/c.md")
+
+        scripted(self.apart(shell("echo > c.md"), hers))
+        tell(c, "write")
+        assert origins(Recording.objects.get()) == {
+            "a.md": "both",
+            "b.md": "own",
+            "c.md": "own",
+            "d/c.md": "outside",
+        }
 
     def test_what_others_brought_and_the_turn_moved_is_asked_about(self, folder):
         c = linked(folder)
