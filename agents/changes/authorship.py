@@ -102,7 +102,7 @@ class Evidence:
         """Of what a path has become."""
         writers, last = self.seen_writers
         whose, there = {*writers.get(path, ())}, now.identity(path)
-        if path not in last or last[path] != there:
+        if not whose or path not in last or last[path] != there:
             since = max((each.until for each in self.looks), default=0) if path in last else 0
             seen = Seen(there, moment_of(path, now, self.began), self.came_from(path, now))
             whose |= {*writers.get(seen.was, ())}

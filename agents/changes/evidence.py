@@ -48,7 +48,8 @@ def evidence_of(recording: Recording) -> Evidence:
 def add_recorded(evidence: Evidence, store: Store, recording: Recording) -> None:
     """What the recording knows besides, as far as it is kept."""
     before = bytes.fromhex(recording.before)
-    evidence.had = lambda path: store.find(before, path) is not None
+    skipped = {path_bytes(each["path"]) for each in recording.skipped}
+    evidence.had = lambda path: path in skipped or store.find(before, path) is not None
     with suppress(StoreBroken):
         evidence.folders = folders_of(store, recording)
 

@@ -21,7 +21,7 @@ from agents.tools.base import FILE_WRITING_TOOLS
 from agents.tools.confinement import Workspace
 from agents.tools.paths import path_bytes
 
-MOST_FILES = 20_000  # in a folder that is looked at
+MOST_FILES = 10_000  # in a folder that is looked at
 GONE: Identity = (0, 0)
 
 
