@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal, cast
+from typing import Literal
+
+from pydantic import TypeAdapter
 
 from agents.changes.authorship import Evidence, Origin
 from agents.changes.ignore import NO_RULES, RULES, Rules
@@ -121,7 +122,8 @@ def changes_between(
     """From one tree to what a later recording found. `skipped` was not recorded before."""
     pairs = dict(differing(store, before, now.tree))
     unknown, reported = {*skipped, *now.skipped}, set[bytes]()
-    rules = old_rules(store, before) if any(is_rules(path) for path in pairs) else None
+    has_rules = any(path.rpartition(b"/")[2] == RULES for path in pairs)
+    rules = old_rules(store, before) if has_rules else None
     found = []
     for path, (old, new) in pairs.items():
         sides = version(store, old), version(store, new)
@@ -131,8 +133,7 @@ def changes_between(
             was_there = there and evidence.was_there(path, there[1], now)
             if old is None and (was_there or (rules and rules(path))):
                 continue  # git left it out before
-            kind: Kind = "added" if old is None else "deleted" if new is None else "modified"
-            found.append(change(path, kind, evidence, now, sides=sides))
+            found.append(change(path, kind_of(*sides), evidence, now, sides=sides))
         elif hidden not in reported:
             reported.add(hidden)
             known = sides if hidden == path else (None, None)
@@ -165,6 +166,10 @@ def change(
     return Change(path_text(path), kind, *sides, origin=origin, why=why, at=iso(at))
 
 
+def kind_of(old: Version | None, new: Version | None) -> Kind:
+    return "added" if old is None else "deleted" if new is None else "modified"
+
+
 def within(path: bytes, unknown: Collection[bytes]) -> bytes | None:
     """The path, or a folder above it, if that was not recorded: what is in there is not known."""
     while unknown and path:
@@ -174,16 +179,12 @@ def within(path: bytes, unknown: Collection[bytes]) -> bytes | None:
     return None
 
 
-def is_rules(path: bytes) -> bool:
-    return path.rpartition(b"/")[2] == RULES
-
-
 def iso(moment: int) -> str:
     return datetime.fromtimestamp(moment / 1e9, UTC).isoformat() if moment else ""
 
 
 def version(store: Store, entry: Entry | None) -> Version | None:
-    return entry and Version(entry.mode, entry.oid.hex(), store.size_of(entry.oid))
+    return entry and Version(entry.mode, entry.oid.hex(), len(store.read(entry.oid)))
 
 
 def differing(
@@ -320,25 +321,16 @@ def text_of(store: Store, side: Version | None) -> str | None:
 
 # As they are kept
 
+STORED = TypeAdapter(list[Change])
+
 
 def stored_changes(changes: list[Change]) -> bytes:
-    return json.dumps([asdict(each) for each in changes], separators=(",", ":")).encode()
+    return STORED.dump_json(changes)
 
 
 def read_changes(store: Store, oid: str) -> list[Change]:
     """Raises StoreBroken."""
     try:
-        documents = json.loads(store.read(bytes.fromhex(oid)))
+        return STORED.validate_json(store.read(bytes.fromhex(oid)))
     except ValueError as error:
         raise StoreBroken(oid) from error
-    return [as_change(each) for each in documents]
-
-
-def as_change(document: dict[str, object]) -> Change:
-    sides = {side: as_version(document[side]) for side in ("old", "new")}
-    others = tuple(cast(list[str], document.get("others", ())))
-    return Change(**{**document, **sides, "others": others})  # type: ignore[arg-type]
-
-
-def as_version(document: object) -> Version | None:
-    return Version(**document) if isinstance(document, dict) else None

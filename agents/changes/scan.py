@@ -130,7 +130,9 @@ class Scan:
             self.found.stopped = "failed"
             return self.found
         try:
-            self.found.tree = self.folder(handle, (), self.rules_outside(handle), False)
+            # What the folder's own git leaves out besides, by a file that is not part of it.
+            rules = self.with_rules(NO_RULES, handle, b".git/info/exclude", 0)
+            self.found.tree = self.folder(handle, (), rules, False)
         except TooMuch as much:
             self.found.stopped = str(much)
         finally:
@@ -142,26 +144,11 @@ class Scan:
         self.index = self.index | self.found.index  # what was read already is not read again
         return self.run()
 
-    def rules_outside(self, handle: int) -> Rules:
-        """What the folder's own git leaves out besides, by a file that is not part of it."""
-        try:
-            inside = os.open(b".git/info", FOLDER, dir_fd=handle)
-        except OSError:
-            return NO_RULES
-        try:
-            return self.with_rules(NO_RULES, inside, b"exclude", 0)
-        finally:
-            os.close(inside)
-
     def with_rules(self, rules: Rules, handle: int, name: bytes, depth: int) -> Rules:
         try:
-            file = os.open(name, FILE, dir_fd=handle)
-        except OSError:
+            content = read_start(name, handle, LARGEST_RULES)
+        except (OSError, ValueError):
             return rules
-        with os.fdopen(file, "rb") as opened:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                return rules
-            content = opened.read(LARGEST_RULES)
         return rules.with_file(content, depth) if content.strip() else rules
 
     def folder(self, handle: int, parts: tuple[bytes, ...], rules: Rules, known_only: bool) -> Oid:
@@ -360,11 +347,15 @@ def is_ours(name: bytes) -> bool:
 
 def read_plain(name: bytes, handle: int, largest: int) -> bytes:
     """Raises ValueError for what is no ordinary file, or has grown too large."""
-    file = os.open(name, FILE, dir_fd=handle)
-    with os.fdopen(file, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise ValueError
-        content = opened.read(largest + 1)
+    content = read_start(name, handle, largest + 1)
     if len(content) > largest:
         raise ValueError
     return content
+
+
+def read_start(name: bytes, handle: int, most: int) -> bytes:
+    """So many bytes of an ordinary file. Raises ValueError for what is none."""
+    with open(name, "rb", opener=lambda name, _: os.open(name, FILE, dir_fd=handle)) as opened:
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            raise ValueError
+        return opened.read(most)

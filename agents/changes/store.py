@@ -216,9 +216,6 @@ class Store:
         # Here, or the error would hold the pack open.
         raise StoreBroken(f"{oid.hex()}: {why}", for_now=for_now)
 
-    def size_of(self, oid: Oid) -> int:
-        return len(self.read(oid))
-
     def holds(self, oid: Oid) -> bool:
         """Whether it can be read. A writer who asks is going to name it: the newest generation has
         it then. Raises StoreBroken where that cannot be told for now."""

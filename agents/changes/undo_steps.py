@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
-from agents.changes.compare import Change, Kind, Version, as_version
+from pydantic import TypeAdapter
+
+from agents.changes.compare import Change, Version, kind_of
 from agents.changes.scan import LARGEST, read_plain
 from agents.changes.store import BLOB, Store, StoreBroken, oid_of
 from agents.errors import DiskFull, Forbidden, Refused
@@ -185,35 +186,23 @@ def mode_now(root: Path, folder: str) -> int | None:
     return None
 
 
+STORED = TypeAdapter(list[Step])
+
+
 def stored_steps(steps: list[Step]) -> bytes:
-    return json.dumps([asdict(step) for step in steps], separators=(",", ":")).encode()
+    return STORED.dump_json(steps)
 
 
 def read_steps(store: Store, oid: str) -> list[Step]:
     """Raises StoreBroken."""
-    return [
-        Step(
-            each["path"],
-            as_version(each["expect"]),
-            as_version(each["to"]),
-            [(folder, mode) for folder, mode in each["folders"]],
-            tuple(each.get("others", ())),
-        )
-        for each in json.loads(store.read(bytes.fromhex(oid)))
-    ]
+    return STORED.validate_json(store.read(bytes.fromhex(oid)))
 
 
 def as_changes(steps: Iterable[Step]) -> list[Change]:
     """What carrying them out has changed, to be taken back in its turn."""
-    kinds: dict[tuple[bool, bool], Kind] = {
-        (False, True): "added",
-        (True, False): "deleted",
-        (True, True): "modified",
-    }
     return [
-        Change(step.path, kind, step.expect, step.to, others=step.others)
-        for step in steps
-        if (kind := kinds.get((bool(step.expect), bool(step.to))))
+        Change(each.path, kind_of(each.expect, each.to), each.expect, each.to, others=each.others)
+        for each in steps
     ]
 
 
