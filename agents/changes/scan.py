@@ -279,10 +279,7 @@ class Scan:
             return stats, NO_OID
         name = path.rpartition(b"/")[2]
         try:
-            if stat.S_ISLNK(stats[0]):
-                content = os.fsencode(os.readlink(name, dir_fd=handle))
-            else:
-                content = read_plain(name, handle, LARGEST)
+            content = content_of(name, handle, stats[0], LARGEST)
             now = stats_of(os.stat(name, dir_fd=handle, follow_symlinks=False))
         except FileNotFoundError:
             return None
@@ -345,8 +342,11 @@ def is_ours(name: bytes) -> bool:
     return name.startswith(b".") and name.endswith(OURS) and len(name) in (21, 22)
 
 
-def read_plain(name: bytes, handle: int, largest: int) -> bytes:
-    """Raises ValueError for what is no ordinary file, or has grown too large."""
+def content_of(name: bytes, handle: int, mode: int, largest: int) -> bytes:
+    """What a file holds, or where a link leads. Raises ValueError for what is neither, or has grown
+    too large."""
+    if stat.S_ISLNK(mode):
+        return os.fsencode(os.readlink(name, dir_fd=handle))
     content = read_start(name, handle, largest + 1)
     if len(content) > largest:
         raise ValueError

@@ -25,8 +25,7 @@ from agents.changes.undo_steps import (
     found,
     in_the_way,
     joined,
-    kind_at,
-    mode_now,
+    mode_at,
     version_at,
 )
 from agents.tools.base import ToolFailed
@@ -117,7 +116,7 @@ def asked_where_lost(root: Path, rows: list[Row], changes: list[Change]) -> list
             now = version_at(root, path)
             lost -= {now.oid} if now else set()
     # What was not recorded, and is gone from its path, may be any that cannot be stored.
-    is_any = any(each.is_unknown and not kind_at(root, each.path) for each in changes)
+    is_any = any(each.is_unknown and not mode_at(root, each.path) for each in changes)
     return [
         replace(row, fate=Fate.UNSURE, why="moved")
         if row.now
@@ -131,20 +130,20 @@ def asked_where_lost(root: Path, rows: list[Row], changes: list[Change]) -> list
 def closed_under_moves(rows: list[Row], changes: Iterable[Change]) -> list[Row]:
     """What was moved from one path to another goes back at both, or at neither. So does a content
     that would leave one path and come back to another."""
-    leaving, coming = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
-    numbers = {row.path: number for number, row in enumerate(rows)}
+    leaving, coming = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    paths = [row.path for row in rows]
     sides = [(row.path, row.to, row.now) for row in rows]
-    sides += [side for each in changes for side in each.sides if side[0] in numbers]
+    known = set(paths)
+    sides += [side for each in changes for side in each.sides if side[0] in known]
     for path, old, new in sides:
         for side, places in ((new, leaving), (old, coming)):
             if side and side.size:
-                places[side.oid].add(numbers[path])
-    sets = [(each.was, each.path, *each.others) for each in changes]
-    moved = [{numbers[path] for path in each if path in numbers} for each in sets]
+                places[side.oid].add(path)
+    moved = [{each.was, each.path, *each.others} for each in changes]
     moved += [leaving[oid] | coming[oid] for oid in leaving.keys() & coming.keys()]
     return [
         with_others(row, [rows[other] for other in sorted(group - {number})])
-        for number, (row, group) in enumerate(zip(rows, joined(len(rows), moved), strict=True))
+        for number, (row, group) in enumerate(zip(rows, joined(paths, moved), strict=True))
     ]
 
 
@@ -216,12 +215,13 @@ def steps_for(
     chosen = [row for row in rows if row.fate != Fate.LOST and wanted(row)]
     steps = []
     for row in sorted(chosen, key=lambda row: (row.to is not None, row.path)):
-        folders = []
+        folders, is_there = [], True
         for folder in folders_above(row.path):
-            before, now = mode_before(folder), mode_now(root, folder)
-            if row.to is None and before is None and now is not None:
+            before, now = mode_before(folder), mode_at(root, folder)
+            is_there = is_there and stat.S_ISDIR(now)
+            if row.to is None and before is None and is_there:
                 folders.append((folder, now))
-            elif row.to is not None and before is not None and now is None:
+            elif row.to is not None and before is not None and not is_there:
                 folders.append((folder, before))
         steps.append(Step(row.path, row.now, row.to, folders, row.others))
     return steps

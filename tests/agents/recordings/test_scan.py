@@ -202,7 +202,7 @@ class TestTheNextRecording:
         aged(root)
         read = []
         monkeypatch.setattr(
-            scan, "read_plain", lambda name, *more: read.append(name) or b"new content"
+            scan, "content_of", lambda name, *more: read.append(name) or b"new content"
         )
         before = record(root)
         assert read == []
