@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from agents.changes.authorship import Evidence, Origin
 from agents.changes.ignore import NO_RULES, RULES, Rules
 from agents.changes.scan import Skipped, Snapshot
-from agents.changes.store import Entry, Oid, Store, StoreBroken
+from agents.changes.store import Entry, Oid, Store
 from agents.text.diff import Alignment, file_lines, text_of_file
 from agents.tools.paths import path_text
 
@@ -321,16 +321,14 @@ def text_of(store: Store, side: Version | None) -> str | None:
 
 # As they are kept
 
-STORED = TypeAdapter(list[Change])
+CHANGES = TypeAdapter(list[Change])
 
 
-def stored_changes(changes: list[Change]) -> bytes:
-    return STORED.dump_json(changes)
+def store_changes(store: Store, changes: list[Change]) -> str:
+    """The name under which they can be read."""
+    return store.add_blob(CHANGES.dump_json(changes)).hex()
 
 
 def read_changes(store: Store, oid: str) -> list[Change]:
     """Raises StoreBroken."""
-    try:
-        return STORED.validate_json(store.read(bytes.fromhex(oid)))
-    except ValueError as error:
-        raise StoreBroken(oid) from error
+    return store.read_as(CHANGES, oid)

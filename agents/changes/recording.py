@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from django.db import transaction
@@ -27,15 +28,13 @@ from agents.changes.compare import (
     Change,
     Sums,
     changes_between,
-    read_changes,
-    stored_changes,
+    store_changes,
     sums_of,
 )
 from agents.changes.evidence import add_recorded, evidence_of
 from agents.changes.scan import Skipped, Snapshot, record
-from agents.changes.store import Oid, Store, StoreBroken
+from agents.changes.store import Store, StoreBroken
 from agents.changes.undo import finish_undos, unfinished
-from agents.changes.unified import diff_text, patch_text
 from agents.changes.watch import FolderWatch, Taken, Written
 from agents.db import in_db
 from agents.errors import Refused
@@ -53,6 +52,7 @@ turn_recorded = Signal()
 MOST_DIFF = 60_000  # characters of a diff for a model
 AGAIN = 5.0  # seconds until an undo that is still not over is looked at once more
 MOST_SKIPPED = 1_000  # files that are named as not recorded
+T = TypeVar("T")
 FAILURES = (OSError, Refused, StoreBroken)
 
 # Of turns that are at work here; where there is none, everything is looked at.
@@ -91,14 +91,19 @@ async def before_call(turn: Turn, call: ToolCall) -> None:
         await record_before(turn)
         return
     watch = watches.get(turn)
-    if watch is None or not await RECORDINGS.run(is_as_left, watch, call):
+    if watch is None or not await look(watch, lambda _: watch.is_as_left(call)):
         await note_taken(turn, call)
 
 
-def is_as_left(watch: FolderWatch, call: ToolCall) -> bool:
-    with suppress(*FAILURES):
-        return watch.is_as_left(call)
-    return False
+async def look(watch: FolderWatch, what: Callable[[Store], T]) -> T | None:
+    """What is seen of the folder; None where it cannot be read."""
+
+    def seen() -> T | None:
+        with suppress(*FAILURES), Store.of(Path(watch.recording.root)) as store:
+            return what(store)
+        return None
+
+    return await RECORDINGS.run(seen)
 
 
 async def note_taken(turn: Turn, call: ToolCall) -> None:
@@ -108,18 +113,9 @@ async def note_taken(turn: Turn, call: ToolCall) -> None:
     watch = watches.setdefault(turn, FolderWatch(recording))
     watch.recording = recording
     evidence, seen = await in_db(watch.known_so_far)
-    taken, written = await RECORDINGS.run(taken_meanwhile, watch, call, evidence, seen)
-    if taken or written:
-        await in_db(save_taken, turn, recording, taken, written)
-
-
-def taken_meanwhile(
-    watch: FolderWatch, call: ToolCall, evidence: Evidence, seen: set[bytes]
-) -> tuple[Taken, Written]:
-    """Nothing where that cannot be read."""
-    with suppress(*FAILURES), Store.of(Path(watch.recording.root)) as store:
-        return watch.taken(store, call, evidence, seen)
-    return [], []
+    found = await look(watch, lambda store: watch.taken(store, call, evidence, seen))
+    if found and any(found):
+        await in_db(save_taken, turn, recording, *found)
 
 
 def save_taken(turn: Turn, recording: Recording, taken: Taken, written: Written) -> None:
@@ -134,26 +130,19 @@ async def after_call(turn: Turn, call: ToolCall) -> None:
     others change from now on is later than the call."""
     await asyncio.sleep(FILE_CLOCK / 1e9)
     if watch := watches.get(turn):
-        call.folders = await RECORDINGS.run(touched_by, watch, call)
+        call.folders = await look(watch, lambda store: watch.touched(store, call))
         await in_db(store_fields, call, "folders")
-
-
-def touched_by(watch: FolderWatch, call: ToolCall) -> dict[str, list[str]] | None:
-    """None where that cannot be read."""
-    with suppress(*FAILURES), Store.of(Path(watch.recording.root)) as store:
-        return watch.touched(store, call)
-    return None
 
 
 async def record_before(turn: Turn) -> None:
     root = await in_db(folder_of, turn)
     began = timezone.now()
-    snapshot, folders = await RECORDINGS.run(recorded, root)
+    snapshot, folders = await RECORDINGS.run(recorded, root, stored_folders)
     if snapshot.stopped == Recording.Stopped.FAILED and await is_being_undone(root):
         await wait_for_undos(root)
         began = timezone.now()
-        snapshot, folders = await RECORDINGS.run(recorded, root)
-    recording = await in_db(save_before, turn, root, began, snapshot, folders)
+        snapshot, folders = await RECORDINGS.run(recorded, root, stored_folders)
+    recording = await in_db(save_before, turn, root, began, snapshot, folders or "")
     watches[turn] = FolderWatch(recording)
     await wait_for_undos(root)
 
@@ -178,23 +167,28 @@ def folder_of(turn: Turn) -> Path:
     return permissions.of_turn(turn).folder.resolve()
 
 
-def recorded(root: Path) -> tuple[Snapshot, Oid]:
-    """What the folder holds now, and the list of its folders in the store; where it cannot be
-    recorded, that it failed."""
+def recorded(root: Path, store_more: Callable[[Store, Snapshot], T]) -> tuple[Snapshot, T | None]:
+    """What the folder holds now, and what more is stored of it; where it cannot be recorded, that
+    it failed."""
     try:
         with Store.of(root) as store, store.locked(root):
             snapshot = record(root, store)
-            folders = [(path_text(path), *each) for path, each in snapshot.folders.items()]
-            oid = b"" if snapshot.stopped else store.add_blob(json.dumps(folders).encode())
+            more = None if snapshot.stopped else store_more(store, snapshot)
             store.flush()
-            return snapshot, oid
+            store.gather_small()
+            return snapshot, more
     except FAILURES:
         log.exception("%s could not be recorded", root)
-        return Snapshot(stopped=Recording.Stopped.FAILED), b""
+        return Snapshot(stopped=Recording.Stopped.FAILED), None
+
+
+def stored_folders(store: Store, snapshot: Snapshot) -> str:
+    folders = [(path_text(path), *each) for path, each in snapshot.folders.items()]
+    return store.add_blob(json.dumps(folders).encode()).hex()
 
 
 def save_before(
-    turn: Turn, root: Path, began: datetime, snapshot: Snapshot, folders: Oid
+    turn: Turn, root: Path, began: datetime, snapshot: Snapshot, folders: str
 ) -> Recording:
     with persistence.fenced(turn):
         recording, _ = Recording.objects.get_or_create(
@@ -202,7 +196,7 @@ def save_before(
             defaults={
                 "root": str(root),
                 "before": snapshot.tree.hex(),
-                "folders": folders.hex(),
+                "folders": folders,
                 "stopped": snapshot.stopped,
                 "skipped": listed(snapshot),
                 "leaves_out": snapshot.leaves_out,
@@ -264,40 +258,6 @@ def open_recording(turn_id: int) -> Recording | None:
     return Recording.objects.filter(pk=turn_id, ended_at=None).select_related("turn").first()
 
 
-async def changes_so_far(turn_id: int) -> list[Change]:
-    """Of a turn that has not ended, the folder as it is at this moment; of one that has, those that
-    were recorded. Nothing where none are known."""
-    recording = await in_db(Recording.objects.filter(pk=turn_id).select_related("turn").first)
-    if recording is None or recording.stopped:
-        return []
-    if recording.ended_at:
-        return await RECORDINGS.run(kept_changes, recording)
-    recording.changes = (await found_now(recording)).changes
-    return await RECORDINGS.run(kept_changes, recording)
-
-
-def as_diff(root: Path, changes: list[Change], longest: int) -> str:
-    with Store.of(root) as store:
-        return diff_text(store, changes, longest)
-
-
-def as_patch(root: Path, changes: list[Change], longest: int) -> str:
-    with Store.of(root) as store:
-        return patch_text(store, changes, longest)
-
-
-def kept_changes(recording: Recording) -> list[Change]:
-    """Nothing where they are not kept any more."""
-    if not recording.changes:
-        return []
-    try:
-        with Store.of(Path(recording.root)) as store:
-            return read_changes(store, recording.changes)
-    except StoreBroken:
-        log.exception("the changes of turn %s cannot be read", recording.pk)
-        return []
-
-
 async def found_now(recording: Recording) -> Found:
     """The folder as it is now beside what it was, and whose changes these are."""
     if recording.stopped:
@@ -307,22 +267,15 @@ async def found_now(recording: Recording) -> Found:
 
 
 def compared(recording: Recording, evidence: Evidence, inside: list[Recording]) -> Found:
-    root = Path(recording.root)
-    try:
-        with Store.of(root) as store, store.locked(root):
-            snapshot = record(root, store)
-            if snapshot.stopped:
-                return Found(stopped=snapshot.stopped)
-            add_recorded(evidence, store, recording, inside)
-            changes = changes_now(store, recording, evidence, snapshot)
-            oid = store.add_blob(stored_changes(changes))
-            store.flush()
-            store.gather_small()
-            sums, leaves_out = sums_of(changes), snapshot.leaves_out
-            return Found(snapshot.tree.hex(), oid.hex(), sums, leaves_out=leaves_out)
-    except FAILURES:
-        log.exception("%s could not be recorded", root)
-        return Found(stopped=Recording.Stopped.FAILED)
+    def store_changed(store: Store, now: Snapshot) -> tuple[str, Sums]:
+        add_recorded(evidence, store, recording, inside)
+        changes = changes_now(store, recording, evidence, now)
+        return store_changes(store, changes), sums_of(changes)
+
+    snapshot, found = recorded(Path(recording.root), store_changed)
+    if found is None:
+        return Found(stopped=snapshot.stopped)
+    return Found(snapshot.tree.hex(), *found, leaves_out=snapshot.leaves_out)
 
 
 def changes_now(

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from django.utils.translation import gettext
 from filelock import FileLock, Timeout
@@ -33,10 +33,12 @@ from agents.models.fields import stored_folder
 if TYPE_CHECKING:
     from dulwich.objects import ObjectID
     from dulwich.pack import Pack
+    from pydantic import TypeAdapter
 
 log = logging.getLogger(__name__)
 
 Oid = bytes  # 20 bytes
+T = TypeVar("T")
 
 MOST_PENDING = 64_000_000  # bytes of objects that are held before they become a pack
 MOST_PACKS = 16  # of a generation; the small ones among more are put together
@@ -179,6 +181,13 @@ class Store:
     def read(self, oid: Oid) -> bytes:
         """The content of an object. Raises StoreBroken."""
         return self.read_any(oid)[1]
+
+    def read_as(self, kind: TypeAdapter[T], oid: str) -> T:
+        """What a JSON document says. Raises StoreBroken."""
+        try:
+            return kind.validate_json(self.read(bytes.fromhex(oid)))
+        except ValueError as error:
+            raise StoreBroken(oid) from error
 
     def read_any(self, oid: Oid) -> tuple[int, bytes]:
         """Its kind besides. What is not found may be in packs that came since."""

@@ -5,8 +5,6 @@ What was moved goes back at all of its paths or at none; what others wrote goes 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import stat
 from collections import defaultdict
@@ -244,9 +242,3 @@ def modes_before(steps: Iterable[Step]) -> FolderMode:
         return None if folder in made else removed.get(folder, stat.S_IFDIR | 0o755)
 
     return mode_of
-
-
-def digest_of(rows: Iterable[Row]) -> str:
-    """Another one as soon as the preview would be."""
-    facts = [(row.path, row.fate, row.now and row.now.oid, row.to and row.to.oid) for row in rows]
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]

@@ -167,16 +167,17 @@ def opened(root: Path, folder: str, *, make: bool = False) -> Iterator[int]:
         yield handle
 
 
-STORED = TypeAdapter(list[Step])
+STEPS = TypeAdapter(list[Step])
 
 
-def stored_steps(steps: list[Step]) -> bytes:
-    return STORED.dump_json(steps)
+def store_steps(store: Store, steps: list[Step]) -> str:
+    """The name under which they can be read."""
+    return store.add_blob(STEPS.dump_json(steps)).hex()
 
 
 def read_steps(store: Store, oid: str) -> list[Step]:
     """Raises StoreBroken."""
-    return STORED.validate_json(store.read(bytes.fromhex(oid)))
+    return store.read_as(STEPS, oid)
 
 
 def as_changes(steps: Iterable[Step]) -> list[Change]:

@@ -68,4 +68,4 @@ def demand_undoable(scope: Scope) -> None:
     if not changes.kept:
         if changes.ended and not changes.stopped:
             raise Conflict(gettext("What was changed is not kept any more."))
-        raise Conflict(gettext("No changes are recorded here."))
+        raise Conflict(changes.why_unknown or gettext("No changes are recorded here."))
