@@ -21,7 +21,7 @@ from typing import NamedTuple
 from agents.changes.ignore import LARGEST_RULES, NEVER, NO_RULES, RULES, Rules
 from agents.changes.store import Entry, Oid, Store
 from agents.models.recording import Identity
-from agents.tools.confinement import FILE, FOLDER, TRASH, Workspace
+from agents.tools.confinement import FILE, FOLDER, TRASH, Workspace, is_ours
 
 LARGEST = 20_000_000  # bytes of a file that is kept
 MOST_FILES, MOST_BYTES = 50_000, 1_000_000_000
@@ -31,7 +31,6 @@ SECOND = 1_000_000_000  # in nanoseconds
 CLOCK = 100_000_000  # by how much a file's time may lie behind, nanoseconds
 PACKAGES = NEVER - {b".git", b".hg", b".svn", os.fsencode(TRASH)}
 NO_OID = b"\0" * 20
-OURS = (b".part", b".tmp")  # half written files of ours, after a dot and 16 hex digits
 
 Stats = tuple[int, int, int, int, int]  # mode, size, mtime, ctime (nanoseconds), inode
 NO_STATS: Stats = (0, 0, 0, 0, 0)
@@ -88,7 +87,10 @@ def record(root: Path, store: Store) -> Snapshot:
     """Record the folder; what is new is on the disk afterwards. The caller holds the lock."""
     path = store.folder / "index"
     known = read_index(path)
-    index = known.files or unread(read_index(path.with_suffix(".old")).files)
+    index = known.files
+    if not index:  # what was recorded, by its names alone: the objects are not to be counted on
+        old = read_index(path.with_suffix(".old")).files
+        index = {path: (NO_STATS, oid) for path, (_, oid) in old.items()}
     if not index:  # all of it would be read before it is known that it is too much
         counted = Scan(root, store, {}, set(), counts_only=True).run()
         if counted.stopped:
@@ -176,7 +178,7 @@ class Scan:
                 if not is_out or path in self.folders_before:
                     entry = self.child(handle, (*parts, name), rules, is_out)
             elif path in self.index or not (
-                known_only or is_ours(name) or rules.leave_out((*parts, name), False)
+                known_only or is_ours(each.name) or rules.leave_out((*parts, name), False)
             ):
                 entry = self.file(handle, path, each)
             if entry:
@@ -324,11 +326,6 @@ def read_index(path: Path) -> Known:
     return Known({}, set())
 
 
-def unread(index: Index) -> Index:
-    """Of an index whose objects are not to be counted on: what was recorded, by its names alone."""
-    return {path: (NO_STATS, oid) for path, (_, oid) in index.items()}
-
-
 def write_index(path: Path, known: Known) -> None:
     """Not synced: one that is lost costs time alone."""
     body = marshal.dumps(tuple(known))
@@ -336,10 +333,6 @@ def write_index(path: Path, known: Known) -> None:
     with suppress(OSError):
         unfinished.write_bytes(hashlib.sha1(body, usedforsecurity=False).digest() + body)
         unfinished.replace(path)
-
-
-def is_ours(name: bytes) -> bool:
-    return name.startswith(b".") and name.endswith(OURS) and len(name) in (21, 22)
 
 
 def content_of(name: bytes, handle: int, mode: int, largest: int) -> bytes:

@@ -49,13 +49,6 @@ log = logging.getLogger(__name__)
 files_restored = Signal()
 P = ParamSpec("P")
 
-# Else what it was is not kept.
-WHY_LOST = {
-    "no_way": Stayed.BLOCKED,
-    "folder_there": Stayed.BLOCKED,
-    "unreadable": Stayed.FORBIDDEN,
-}
-
 
 @dataclass(frozen=True)
 class Wanted:
@@ -150,18 +143,14 @@ def undo(
 
 def kept_of(rows: list[Row], wanted: Wanted) -> dict[str, str]:
     """By path, why files stay that are meant: no word was given for them, or none would help."""
-    lost = {
-        row.path: str(WHY_LOST.get(row.why, Stayed.NOT_KEPT))
-        for row in rows
-        if row.fate == Fate.LOST and row.why != "moved"
-    }
-    kept = {}
+    lost = {row.path: row.stayed for row in rows if row.fate == Fate.LOST and row.why != "moved"}
+    kept = dict[str, str]()
     for row in filter(wanted.means, rows):
         if row.fate == Fate.LOST:
             whys = (lost[path] for path in (row.path, *row.others) if path in lost)
-            kept[row.path] = next(whys, str(Stayed.BLOCKED))
+            kept[row.path] = str(next(whys, Stayed.BLOCKED))
         elif not wanted.takes(row):
-            kept[row.path] = row.fate.stayed
+            kept[row.path] = str(row.stayed)
     return kept
 
 

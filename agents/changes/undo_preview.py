@@ -41,10 +41,13 @@ class Fate(StrEnum):
     UNSURE = "unsure"  # the same: more than one wrote it
     LOST = "not_kept"  # what it was, or what it is now, is not kept; or something is in the way
 
-    @property
-    def stayed(self) -> str:
-        """Why a file that needs a word and got none stays."""
-        return str(Stayed.UNSURE if self == Fate.UNSURE else Stayed.CHANGED)
+
+NEED_WORD = {Fate.CHANGED: Stayed.CHANGED, Fate.UNSURE: Stayed.UNSURE}
+LOST = {  # else what it was is not kept
+    "no_way": Stayed.BLOCKED,
+    "folder_there": Stayed.BLOCKED,
+    "unreadable": Stayed.FORBIDDEN,
+}
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,19 @@ class Row:
     now: Version | None
     to: Version | None
     changed_at: int = 0  # nanoseconds, of what was changed since
-    why: str = ""  # of one that stays: not_recorded, unreadable, folder_there, no_way, moved
+    # Of one that stays: not_recorded, unreadable, folder_there, no_way, moved; of what comes back
+    # only where another goes that needs a word: in_the_way
+    why: str = ""
     others: tuple[str, ...] = ()  # that go back with it or not at all: it was moved between them
 
     @property
     def needs_word(self) -> bool:
-        return self.fate in (Fate.CHANGED, Fate.UNSURE)
+        return self.fate in NEED_WORD
+
+    @property
+    def stayed(self) -> Stayed:
+        """Why it stays, or would without a word."""
+        return NEED_WORD.get(self.fate) or LOST.get(self.why, Stayed.NOT_KEPT)
 
 
 def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
@@ -93,7 +103,13 @@ def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
         before = rows
         going = {row.path for row in rows if row.to is None and row.fate != Fate.LOST}
         rows = closed_under_moves([possible(root, row, going) for row in rows], changes)
-    return closed_under_moves(asked_where_lost(root, rows, changes), changes)
+    rows = closed_under_moves(asked_where_lost(root, rows, changes), changes)
+    going = {row.path for row in rows if row.fate == Fate.REMOVED}  # without a word
+    is_sure = [row.fate != Fate.COMES_BACK or possible(root, row, going) == row for row in rows]
+    return [
+        row if sure else replace(row, why="in_the_way")
+        for row, sure in zip(rows, is_sure, strict=True)
+    ]
 
 
 def is_kept(store: Store, version: Version) -> bool:
