@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from agents.changes.authorship import Evidence, Origin
-from agents.changes.ignore import NO_RULES, RULES, Rules
+from agents.changes.ignore import NO_RULES, RULES
 from agents.changes.scan import Skipped, Snapshot
 from agents.changes.store import Entry, Oid, Store
 from agents.text.diff import Alignment, file_lines, text_of_file
@@ -214,7 +214,9 @@ def old_rules(store: Store, tree: Oid) -> Callable[[bytes], bool]:
         rules, inside, parts = NO_RULES, tree, tuple(path.split(b"/"))
         for depth in range(len(parts)):
             entries = store.tree(inside)
-            rules = with_rules(store, rules, entries.get(RULES), depth)
+            file = entries.get(RULES)
+            if file and stat.S_ISREG(file.mode):
+                rules = rules.with_file(store.read(file.oid), depth)
             is_folder = depth < len(parts) - 1
             if rules.leave_out(parts[: depth + 1], is_folder):
                 return True
@@ -223,11 +225,6 @@ def old_rules(store: Store, tree: Oid) -> Callable[[bytes], bool]:
         return False
 
     return rules_leave_out
-
-
-def with_rules(store: Store, rules: Rules, entry: Entry | None, depth: int) -> Rules:
-    is_file = entry is not None and stat.S_ISREG(entry.mode)
-    return rules.with_file(store.read(entry.oid), depth) if entry and is_file else rules
 
 
 # Renames

@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -136,12 +136,12 @@ async def after_call(turn: Turn, call: ToolCall) -> None:
 
 async def record_before(turn: Turn) -> None:
     root = await in_db(folder_of, turn)
-    began = timezone.now()
-    snapshot, folders = await RECORDINGS.run(recorded, root, stored_folders)
-    if snapshot.stopped == Recording.Stopped.FAILED and await is_being_undone(root):
-        await wait_for_undos(root)
+    while True:
         began = timezone.now()
         snapshot, folders = await RECORDINGS.run(recorded, root, stored_folders)
+        if snapshot.stopped != Recording.Stopped.FAILED or not await is_being_undone(root):
+            break
+        await wait_for_undos(root)
     recording = await in_db(save_before, turn, root, began, snapshot, folders or "")
     watches[turn] = FolderWatch(recording)
     await wait_for_undos(root)
@@ -214,16 +214,7 @@ def listed(snapshot: Snapshot) -> list[SkippedFile]:
 
 # After
 
-
-@dataclass
-class Found:
-    """What a turn has come to in its folder."""
-
-    after: str = ""
-    changes: str = ""
-    sums: Sums = field(default_factory=Sums)
-    stopped: str = ""
-    leaves_out: bool = False
+FOUND = ("after", "changes", "stopped", "leaves_out", *asdict(Sums()))
 
 
 async def record_after(turn: Turn) -> None:
@@ -237,9 +228,10 @@ async def record_ended(turn_id: int) -> None:
     await end_recording(turn_id, save_ended)
 
 
-async def end_recording(turn_id: int, save: Callable[[Recording, Found], None]) -> None:
+async def end_recording(turn_id: int, save: Callable[[Recording], object]) -> None:
     if recording := await in_db(open_recording, turn_id):
-        await in_db(save, recording, await found_now(recording))
+        await compare_now(recording)
+        await in_db(save, recording)
 
 
 async def record_all_ended() -> None:
@@ -258,24 +250,25 @@ def open_recording(turn_id: int) -> Recording | None:
     return Recording.objects.filter(pk=turn_id, ended_at=None).select_related("turn").first()
 
 
-async def found_now(recording: Recording) -> Found:
-    """The folder as it is now beside what it was, and whose changes these are."""
-    if recording.stopped:
-        return Found(stopped=recording.stopped)
-    evidence, inside = await in_db(evidence_of, recording)
-    return await RECORDINGS.run(compared, recording, evidence, inside)
+async def compare_now(recording: Recording) -> None:
+    """Note in the row, unsaved, what is another in the folder now, and whose changes these are."""
+    if not recording.stopped:
+        evidence, inside = await in_db(evidence_of, recording)
+        await RECORDINGS.run(compare_with, recording, evidence, inside)
 
 
-def compared(recording: Recording, evidence: Evidence, inside: list[Recording]) -> Found:
+def compare_with(recording: Recording, evidence: Evidence, inside: list[Recording]) -> None:
     def store_changed(store: Store, now: Snapshot) -> tuple[str, Sums]:
         add_recorded(evidence, store, recording, inside)
         changes = changes_now(store, recording, evidence, now)
         return store_changes(store, changes), sums_of(changes)
 
-    snapshot, found = recorded(Path(recording.root), store_changed)
-    if found is None:
-        return Found(stopped=snapshot.stopped)
-    return Found(snapshot.tree.hex(), *found, leaves_out=snapshot.leaves_out)
+    now, changed = recorded(Path(recording.root), store_changed)
+    recording.after, recording.stopped = now.tree.hex(), now.stopped
+    recording.leaves_out |= now.leaves_out
+    recording.changes, sums = changed or ("", Sums())
+    for name, number in asdict(sums).items():
+        setattr(recording, name, number)
 
 
 def changes_now(
@@ -292,33 +285,25 @@ def changes_now(
     return changes_between(store, before, skipped, snapshot, evidence)
 
 
-def save_after(turn: Turn, recording: Recording, found: Found) -> None:
+def save_after(turn: Turn, recording: Recording) -> None:
     with persistence.fenced(turn):
-        save_found(recording, found)
+        save_found(recording)
 
 
 @transaction.atomic
-def save_ended(recording: Recording, found: Found) -> None:
+def save_ended(recording: Recording) -> None:
     """Readers hear of it; nobody else does, the turn is over. One that is tried again by now
     records its end itself."""
     turn = recording.turn
     events.lock_conversation(turn.conversation_id)
     is_open = Turn.objects.filter(pk=turn.pk, state__in=Turn.OPEN_STATES).exists()
-    if not is_open and save_found(recording, found):
+    if not is_open and save_found(recording):
         events.record(turn.conversation_id, "turn.recorded", f"turn:{turn.pk}")
         turn_recorded.send(sender=Recording, turn=turn)
 
 
-def save_found(recording: Recording, found: Found) -> bool:
+def save_found(recording: Recording) -> bool:
     """Whether it was the first; a second one would tell of what came after the turn."""
+    found = {name: getattr(recording, name) for name in FOUND}
     rows = Recording.objects.filter(pk=recording.pk, ended_at=None)
-    return bool(
-        rows.update(
-            after=found.after,
-            changes=found.changes,
-            stopped=found.stopped,
-            leaves_out=recording.leaves_out or found.leaves_out,
-            ended_at=timezone.now(),
-            **asdict(found.sums),
-        )
-    )
+    return bool(rows.update(ended_at=timezone.now(), **found))

@@ -147,11 +147,9 @@ class Scan:
         return self.run()
 
     def with_rules(self, rules: Rules, handle: int, name: bytes, depth: int) -> Rules:
-        try:
-            content = read_start(name, handle, LARGEST_RULES)
-        except (OSError, ValueError):
-            return rules
-        return rules.with_file(content, depth) if content.strip() else rules
+        with suppress(OSError, ValueError):
+            return rules.with_file(read_start(name, handle, LARGEST_RULES), depth)
+        return rules
 
     def folder(self, handle: int, parts: tuple[bytes, ...], rules: Rules, known_only: bool) -> Oid:
         """The tree of a folder. `known_only` where git would leave it out: of what was recorded

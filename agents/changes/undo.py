@@ -24,7 +24,6 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from agents import events, persistence
-from agents.actors import Actor, name_of
 from agents.changes.compare import Change
 from agents.changes.store import Store, StoreBroken
 from agents.changes.undo_preview import Fate, FolderMode, Row, preview, steps_for
@@ -59,20 +58,13 @@ class Wanted:
     force: tuple[str, ...] | bool = ()
     seen: str = ""
 
-    def names(self, path: str) -> bool:
-        return self.paths is None or path in self.paths
-
     def means(self, row: Row) -> bool:
         """Whether it, or what was moved with it, is named."""
-        return any(map(self.names, (row.path, *row.others)))
+        return self.paths is None or not row.together.isdisjoint(self.paths)
 
     def takes(self, row: Row) -> bool:
-        paths = {row.path, *row.others}
-        if not self.means(row):
-            return False
-        if row.needs_word and self.force is not True:
-            return not paths.isdisjoint(self.force or ())
-        return True
+        is_said = self.force is True or not row.together.isdisjoint(self.force or ())
+        return self.means(row) and (is_said or not row.needs_word)
 
 
 @dataclass(frozen=True)
@@ -107,32 +99,26 @@ def undo_preview(conversation: Conversation, root: str, changes: Iterable[Change
 
 
 def undo(
-    conversation: Conversation,
-    root: str,
+    row: Undo,
     changes: list[Change],
-    subject: str,
-    sentence: Sentence,
-    by: Actor,
     wanted: Wanted,
     mode_before: Callable[[Store], FolderMode],
-    reverses: Undo | None = None,
 ) -> Undo:
-    """Take the changes back, at once. `sentence` reports it in the conversation; `mode_before`
-    knows the folders as they were before the changes.
+    """Take the changes back, at once. The new `row` says of what they are, where and by whom;
+    `mode_before` knows the folders as they were before them.
 
     Raises Conflict where nothing is left to be undone, or a turn writes in the folder.
     """
-    folder = Path(root)
-    with locked_store(conversation, root) as store:
+    folder = Path(row.root)
+    with locked_store(row.conversation, row.root) as store:
         rows = preview(folder, store, changes)
         if wanted.seen and wanted.seen != Preview(rows).digest:
             raise PreviewChanged(gettext("The files have changed since: look once more."))
         demand_named(wanted, changes)
         steps = steps_for(folder, rows, wanted.takes, mode_before(store))
         if not steps:
-            raise NothingToUndo(why_nothing([row for row in rows if wanted.names(row.path)]))
-        row = Undo(conversation=conversation, root=root, subject=subject, sentence=sentence)
-        row.steps, row.by, row.reverses = store_steps(store, steps), name_of(by), reverses
+            raise NothingToUndo(why_nothing([row for row in rows if wanted.means(row)]))
+        row.steps = store_steps(store, steps)
         store.flush()
         row.whole = all(wanted.takes(each) and each.fate != Fate.LOST for each in rows)
         row.kept = kept_of(rows, wanted)

@@ -65,6 +65,10 @@ class Row:
     others: tuple[str, ...] = ()  # that go back with it or not at all: it was moved between them
 
     @property
+    def together(self) -> set[str]:
+        return {self.path, *self.others}
+
+    @property
     def needs_word(self) -> bool:
         return self.fate in NEED_WORD
 

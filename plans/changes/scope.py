@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from agents.changes.authorship import Origin
 from agents.changes.compare import Change
-from agents.changes.recording import found_now
+from agents.changes.recording import compare_now
 from agents.changes.store import Store
 from agents.changes.undo import steps_of
 from agents.changes.undo_preview import FolderMode, modes_before, modes_in_tree
@@ -97,8 +97,8 @@ class Scope:
         changes = await in_db(lambda: self.changes)
         lists = [each.changes for each in changes.kept]
         if self.turn is not None and changes.recordings and not changes.ended:
-            found = await found_now(changes.recordings[-1])
-            lists = [found.changes] if found.changes else []
+            await compare_now(recording := changes.recordings[-1])
+            lists = [recording.changes] if recording.changes else []
         files = [*await FILES.run(composed_changes, changes.root, tuple(lists))]
         return await FILES.run(changes_text, changes, files, path, diff)
 
