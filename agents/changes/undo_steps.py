@@ -115,9 +115,12 @@ def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | 
     inode: each name of a hard link comes back. Raises OSError or ToolFailed where its folder cannot
     be read.
     """
+    version, changed_at, content = NOTHING
     with trash.nothing_if_gone(), parent_of(root, path) as (folder, name):
-        return version_in(folder, name, path, store)
-    return None, 0
+        version, changed_at, content = version_in(folder, name, path)
+    if store and version and version.is_stored:
+        store.add_blob(content)
+    return version, changed_at
 
 
 def version_at(root: Path, path: str) -> Version | None:
@@ -127,25 +130,26 @@ def version_at(root: Path, path: str) -> Version | None:
     return None
 
 
-def version_in(
-    handle: int, name: FileName, path: str, store: Store | None = None
-) -> tuple[Version | None, int]:
-    """The same of a name in a folder that is open."""
+NOTHING = (None, 0, b"")
+
+
+def version_in(handle: int, name: FileName, path: str) -> tuple[Version | None, int, bytes]:
+    """The same of a name in a folder that is open, with its content if that can be stored."""
     with suppress(FileNotFoundError):
         status = status_in(handle, name)
         if stat.S_ISDIR(status.st_mode):
-            return None, 0
+            return NOTHING
+        mode, changed_at = status.st_mode, status.st_ctime_ns
         try:
-            content = content_of(os.fsencode(name), handle, status.st_mode, LARGEST)
+            content = content_of(os.fsencode(name), handle, mode, LARGEST)
         except FileNotFoundError:
             raise
         except (OSError, ValueError):
             known = f"{path} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
             key = hashlib.sha256(known.encode()).hexdigest()[:16]
-            return Version(status.st_mode, key, status.st_size), status.st_ctime_ns
-        oid = store.add_blob(content) if store else oid_of(BLOB, content)
-        return Version(status.st_mode, oid.hex(), len(content)), status.st_ctime_ns
-    return None, 0
+            return Version(mode, key, status.st_size), changed_at, b""
+        return Version(mode, oid_of(BLOB, content).hex(), len(content)), changed_at, content
+    return NOTHING
 
 
 @contextmanager
@@ -305,10 +309,10 @@ def after_a_kill(handle: int, name: FileName, step: Step, beside: Beside) -> Non
     """What stood there before another try is back at its place, if it was not what was expected."""
     with suppress(FileNotFoundError):
         os.unlink(beside.written, dir_fd=handle)
-    swapped, _ = version_in(handle, beside.swapped, step.path)
+    swapped, *_ = version_in(handle, beside.swapped, step.path)
     if swapped is None:
         return
-    now, _ = version_in(handle, name, step.path)
+    now, *_ = version_in(handle, name, step.path)
     if now is None and swapped != step.to:
         os.rename(beside.swapped, name, src_dir_fd=handle, dst_dir_fd=handle)
         return
@@ -359,7 +363,7 @@ def is_removed(
     at this moment: that is at its place again, as it is after an error."""
     with parent_of(root, step.path) as (handle, name):
         os.rename(name, beside.swapped, src_dir_fd=handle, dst_dir_fd=handle)
-        was, _ = version_in(handle, beside.swapped, step.path)
+        was, *_ = version_in(handle, beside.swapped, step.path)
         if was != step.expect:
             move(handle, beside.swapped, handle, name)
             return False
@@ -429,13 +433,13 @@ def takes_its_place(handle: int, name: FileName, new: FileName, step: Step) -> b
             return False
         return True
     if not exchange(handle, new, handle, name):
-        now, _ = version_in(handle, name, step.path)  # as near as such a disk comes to it
+        now, *_ = version_in(handle, name, step.path)  # as near as such a disk comes to it
         if now == step.expect:
             os.replace(new, name, src_dir_fd=handle, dst_dir_fd=handle)
         else:
             os.unlink(new, dir_fd=handle)
         return now == step.expect
-    was, _ = version_in(handle, new, step.path)
+    was, *_ = version_in(handle, new, step.path)
     is_expected = was == step.expect
     if is_expected or exchange(handle, new, handle, name):
         os.unlink(new, dir_fd=handle)
