@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from agents.changes.authorship import Evidence, Origin
+from agents.changes.authorship import Evidence, Origin, moment_of
 from agents.changes.ignore import NO_RULES, RULES
 from agents.changes.scan import Skipped, Snapshot
 from agents.changes.store import Entry, Oid, Store
@@ -161,8 +161,8 @@ def change(
 ) -> Change:
     """One change with whose it is, and when it was made."""
     there = now.identity(path)
-    at = there[1] if there else evidence.gone_at(path, now)
-    origin = evidence.origin(path, there, now)
+    at = there[1] if there else moment_of(path, now, evidence.began)
+    origin = evidence.origin(path, now)
     return Change(path_text(path), kind, *sides, origin=origin, why=why, at=iso(at))
 
 

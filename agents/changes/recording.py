@@ -23,7 +23,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from agents import events, persistence
-from agents.changes.authorship import FILE_CLOCK, Evidence
+from agents.changes.authorship import FILE_CLOCK, Evidence, Look
 from agents.changes.compare import (
     Change,
     Sums,
@@ -31,16 +31,15 @@ from agents.changes.compare import (
     store_changes,
     sums_of,
 )
-from agents.changes.evidence import add_recorded, evidence_of
+from agents.changes.evidence import add_recorded, evidence_of, seen_so_far, stored_files
 from agents.changes.scan import Skipped, Snapshot, record
 from agents.changes.store import Store, StoreBroken
 from agents.changes.undo import finish_undos, unfinished
-from agents.changes.watch import FolderWatch, Taken, Written
+from agents.changes.watch import FolderWatch
 from agents.db import in_db
 from agents.errors import Refused
-from agents.models import Recording, SkippedFile, ToolCall, Turn
+from agents.models import Observation, Recording, SkippedFile, ToolCall, Turn
 from agents.pools import RECORDINGS
-from agents.statements import store as store_fields
 from agents.tools import permissions
 from agents.tools.paths import path_bytes, path_text
 
@@ -86,52 +85,42 @@ def reopen(turn: Turn) -> None:
 
 
 async def before_call(turn: Turn, call: ToolCall) -> None:
-    """Record the folder before the first call that may write, and before others what they hide."""
+    """Record the folder before the first call that may write; note what changed before others."""
     if not turn.checkpoint.get("recorded"):
         await record_before(turn)
         return
-    watch = watches.get(turn)
-    if watch is None or not await look(watch, lambda _: watch.is_as_left(call)):
-        await note_taken(turn, call)
-
-
-async def look(watch: FolderWatch, what: Callable[[Store], T]) -> T | None:
-    """What is seen of the folder; None where it cannot be read."""
-
-    def seen() -> T | None:
-        with suppress(*FAILURES), Store.of(Path(watch.recording.root)) as store:
-            return what(store)
-        return None
-
-    return await RECORDINGS.run(seen)
-
-
-async def note_taken(turn: Turn, call: ToolCall) -> None:
-    recording = await in_db(open_recording, turn.pk)
-    if recording is None:
-        return
-    watch = watches.setdefault(turn, FolderWatch(recording))
-    watch.recording = recording
-    evidence, seen = await in_db(watch.known_so_far)
-    found = await look(watch, lambda store: watch.taken(store, call, evidence, seen))
-    if found and any(found):
-        await in_db(save_taken, turn, recording, *found)
-
-
-def save_taken(turn: Turn, recording: Recording, taken: Taken, written: Written) -> None:
-    with persistence.fenced(turn):
-        recording.taken = [*recording.taken, *taken]
-        recording.written = [*recording.written, *written]
-        recording.save(update_fields=["taken", "written"])
+    if turn not in watches and (recording := await in_db(open_recording, turn.pk)):
+        watches[turn] = FolderWatch(recording, seen=await in_db(seen_so_far, recording))
+    look = await look_for(turn, call)
+    if look and look.files:
+        await in_db(save_look, turn, look)
 
 
 async def after_call(turn: Turn, call: ToolCall) -> None:
-    """Note in which folders something came or went. The clock of files moves on meanwhile: what
-    others change from now on is later than the call."""
+    """Note what it changed. The clock of files moves on meanwhile: what others change from now on
+    is later than the call."""
     await asyncio.sleep(FILE_CLOCK / 1e9)
+    if look := await look_for(turn, call):
+        await in_db(save_look, turn, look, call)
+
+
+async def look_for(turn: Turn, call: ToolCall) -> Look | None:
+    """None where the folder cannot be looked at."""
     if watch := watches.get(turn):
-        call.folders = await look(watch, lambda store: watch.touched(store, call))
-        await in_db(store_fields, call, "folders")
+        with suppress(*FAILURES):
+            return await RECORDINGS.run(watch.look, call)
+    return None
+
+
+def save_look(turn: Turn, look: Look, call: ToolCall | None = None) -> None:
+    with persistence.fenced(turn):
+        Observation.objects.create(
+            recording_id=turn.pk,
+            call=call,
+            since=look.since,
+            until=look.until,
+            files=stored_files(look),
+        )
 
 
 async def record_before(turn: Turn) -> None:
@@ -143,7 +132,7 @@ async def record_before(turn: Turn) -> None:
             break
         await wait_for_undos(root)
     recording = await in_db(save_before, turn, root, began, snapshot, folders or "")
-    watches[turn] = FolderWatch(recording)
+    watches[turn] = FolderWatch(recording, snapshot)
     await wait_for_undos(root)
 
 
@@ -253,13 +242,13 @@ def open_recording(turn_id: int) -> Recording | None:
 async def compare_now(recording: Recording) -> None:
     """Note in the row, unsaved, what is another in the folder now, and whose changes these are."""
     if not recording.stopped:
-        evidence, inside = await in_db(evidence_of, recording)
-        await RECORDINGS.run(compare_with, recording, evidence, inside)
+        evidence = await in_db(evidence_of, recording)
+        await RECORDINGS.run(compare_with, recording, evidence)
 
 
-def compare_with(recording: Recording, evidence: Evidence, inside: list[Recording]) -> None:
+def compare_with(recording: Recording, evidence: Evidence) -> None:
     def store_changed(store: Store, now: Snapshot) -> tuple[str, Sums]:
-        add_recorded(evidence, store, recording, inside)
+        add_recorded(evidence, store, recording)
         changes = changes_now(store, recording, evidence, now)
         return store_changes(store, changes), sums_of(changes)
 
