@@ -48,7 +48,7 @@ from agents.changes import ignore, retention, scan, undo, undo_preview, unified
 from agents.changes import recording as recordings
 from agents.changes import undo_steps as restore
 from agents.changes.authorship import TICK as AUTHORSHIP_TICK
-from agents.changes.authorship import Edit, Evidence, Look, Origin, Seen, Writes
+from agents.changes.authorship import Evidence, Look, Origin, Seen, Writes
 from agents.changes.compare import Change as ChangesChange
 from agents.changes.compare import Version, changes_between, read_changes
 from agents.changes.evidence import writes_of
@@ -230,6 +230,7 @@ from agents.workspace import files as workspace_files
 from agents.workspace.attachments import LARGEST as ATTACHMENTS_LARGEST
 from agents.workspace.attachments import LARGEST_IMAGE, MOST_FILES, remove, safe_name
 from agents.workspace.attachments import take_in as attachments_take_in
+from agents.workspace.edits import noted
 from agents.workspace.files import AgentFiles, moment_of
 from agents.workspace.trash import store
 from console import alternatives as console_alternatives

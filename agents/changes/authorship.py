@@ -50,11 +50,13 @@ class Writes:
 
 class Seen(NamedTuple):
     """A file that was found changed: what is there, or None, and the latest moment at which that
-    came about, nanoseconds; `was` is the path that it came from."""
+    came about, nanoseconds; `was` is the path that it came from, `is_same` unless its content was
+    written since: then it may be another file that got the same inode."""
 
     there: Identity | None
     moment: int
     was: bytes = b""
+    is_same: bool = True
 
     @property
     def is_exact(self) -> bool:
@@ -64,21 +66,14 @@ class Seen(NamedTuple):
 
 @dataclass
 class Look:
-    """What had changed between two looks, nanoseconds; `call` is when one of ours ran meanwhile."""
+    """What had changed between two looks, nanoseconds; `call` is when one of ours ran meanwhile.
+    One `by_person` is what a person is known to have changed from `since` on."""
 
     since: int
     until: int
     files: Mapping[bytes, Seen]
     call: Window | None = None
-
-
-@dataclass
-class Edit:
-    """What a person left at each path, or None, between two moments, nanoseconds."""
-
-    began: int
-    ended: int
-    files: Mapping[bytes, Identity | None]
+    by_person: bool = False
 
 
 @dataclass
@@ -94,7 +89,6 @@ class Evidence:
     unseen: Writes = field(default_factory=Writes)
     others: Writes = field(default_factory=Writes)
     looks: Sequence[Look] = ()
-    edits: Sequence[Edit] = ()
     folders: Mapping[bytes, int] = field(default_factory=dict)
     had: Callable[[bytes], bool] = lambda path: True
 
@@ -104,8 +98,8 @@ class Evidence:
         whose, there = {*writers.get(path, ())}, now.identity(path)
         if not whose or path not in last or last[path] != there:
             since = max((each.until for each in self.looks), default=0) if path in last else 0
-            seen = Seen(there, moment_of(path, now, self.began), self.came_from(path, now))
-            whose |= {*writers.get(seen.was, ())}
+            seen = Seen(there, moment_of(path, now, self.began), *self.came_from(path, now))
+            whose |= brought(seen, writers)
             whose.add(self.by_times(path, seen, max(since, self.began), now.at))
         if Origin.UNSURE in whose:
             return Origin.UNSURE
@@ -115,36 +109,43 @@ class Evidence:
     def seen_writers(self) -> tuple[dict[bytes, set[Origin]], dict[bytes, Identity | None]]:
         """Who changed each path, or what came to it, and what was there at the last look."""
         writers, last = dict[bytes, set[Origin]](), dict[bytes, Identity | None]()
+        edited = dict[int, bytes]()  # what people left meanwhile, by inode
         for look in sorted(self.looks, key=lambda each: each.until):
-            # What a look of another agent's turn has told already is no change again.
+            # What an edit, or a look of another agent's turn, has told already is no change again.
             news = {
                 path: seen
                 for path, seen in look.files.items()
                 if path not in last or last[path] != seen.there
             }
             before = dict(writers)
+            left = {there[0]: path for path in news if (there := last.get(path))}
+            came_from = left if look.by_person else edited
             for path, seen in news.items():
                 last[path] = seen.there
                 if seen.there is None and not self.had(path):
                     writers.pop(path, None)  # it came and went
                     continue
-                earlier = {*before.get(path, ()), *before.get(seen.was, ())}
+                was = seen.was or came_from.get(seen.there[0] if seen.there else 0, b"")
+                earlier = {*before.get(path, ())} | brought(seen._replace(was=was), before)
                 writers[path] = earlier | self.in_look(path, seen, look)
+            if look.by_person:
+                edited |= {seen.there[0]: path for path, seen in news.items() if seen.there}
+            else:
+                edited = {}
         return writers, last
 
     def in_look(self, path: bytes, seen: Seen, look: Look) -> set[Origin]:
+        if look.by_person:
+            return {Origin.OUTSIDE}
+        if seen.is_exact and seen.moment < look.since - TICK:  # rules of git's left it out then
+            if seen.moment < self.began - TICK:
+                return set()  # nobody since
+            return {Origin.OWN if is_within(seen.moment, self.own.of(path)) else Origin.OUTSIDE}
         if look.call is None:
             return {self.by_times(path, seen, look.since, look.until)}
         began, ended = look.call
-        edits = [
-            each.files[path]
-            for each in self.edits
-            if path in each.files and overlap((each.began, each.ended), look.call)
-        ]
-        if edits:
-            return {Origin.OUTSIDE} if edits[-1] == seen.there else {Origin.OUTSIDE, Origin.OWN}
+        theirs = [each for each in self.others.files.get(path, ()) if overlap(each, look.call)]
         is_meanwhile = is_within(seen.moment, [(began, ended + TICK)])
-        theirs = self.others.files.get(path, ())
         if seen.is_exact:
             if not is_meanwhile:
                 return {self.by_times(path, seen, look.since, look.until)}
@@ -153,8 +154,9 @@ class Evidence:
             is_unsure = is_within(seen.moment, [*theirs, *self.others.anywhere])
         else:
             is_unsure = any(overlap(each, look.call) for each in self.others.anywhere)
-            is_unsure |= not is_meanwhile
-        return {Origin.UNSURE if is_unsure else Origin.OWN}
+            is_unsure |= not is_meanwhile and seen.moment != look.until
+        whose = Origin.UNSURE if is_unsure else Origin.OWN
+        return {whose, Origin.OUTSIDE} if theirs else {whose}
 
     def by_times(self, path: bytes, seen: Seen, since: int, until: int) -> Origin:
         """Of what happened between two moments while nobody looked."""
@@ -169,13 +171,14 @@ class Evidence:
             is_unsure |= is_own and any(overlap(one, other) for one in unseen for other in others)
         return Origin.UNSURE if is_unsure else Origin.OWN if is_own else Origin.OUTSIDE
 
-    def came_from(self, path: bytes, now: Snapshot) -> bytes:
-        """The path of a file that was moved here since the last look."""
+    def came_from(self, path: bytes, now: Snapshot) -> tuple[bytes, bool]:
+        """The path of a file that was moved here since the last look, and whether unchanged."""
         there, last = now.identity(path), self.seen_writers[1]
         was = self.places.get(there[0], path) if there else path
         left, is_there = last.get(was), now.identity(was)
-        is_moved = left and left != is_there and (not is_there or is_there[0] != left[0])
-        return was if left and is_moved and now.written_at(path) <= left[1] else b""
+        if left and left != is_there and (not is_there or is_there[0] != left[0]):
+            return was, now.written_at(path) <= left[1]
+        return b"", True
 
     @cached_property
     def places(self) -> dict[int, bytes]:
@@ -191,6 +194,13 @@ class Evidence:
         """Whether it is gone, or another one than was at that path before."""
         is_other = now.folders.get(folder, (0, 0))[0] != self.folders.get(folder, -1)
         return bool(folder) and is_other and (bool(self.folders) or folder not in now.folders)
+
+
+def brought(seen: Seen, writers: Mapping[bytes, set[Origin]]) -> set[Origin]:
+    """Who wrote a file before it was moved. Others' may have been written to on the way; what is
+    ours too would spread with each inode that is used again."""
+    earlier = writers.get(seen.was, set())
+    return {*earlier} if seen.is_same or earlier == {Origin.OUTSIDE} else set()
 
 
 def moment_of(path: bytes, now: Snapshot, since: int) -> int:

@@ -7,17 +7,19 @@ import os
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from datetime import datetime
+from functools import cache, partial
 from pathlib import Path
 
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from agents.changes.authorship import Edit, Evidence, Look, Seen, Window, Writes
+from agents.changes.authorship import Evidence, Look, Seen, Window, Writes
+from agents.changes.compare import differing
 from agents.changes.store import Store, StoreBroken
 from agents.conversation_tree import descendants
 from agents.models import Lane, Observation, PersonEdit, Recording, ToolCall, Turn
 from agents.models.fields import stored_folder
-from agents.models.recording import Identities, Identity, StoredLook
+from agents.models.recording import Identity, StoredLook
 from agents.tools.base import FILE_WRITING_TOOLS, READING_TOOLS, ToolFailed
 from agents.tools.confinement import Workspace
 from agents.tools.paths import path_bytes, path_text
@@ -33,13 +35,16 @@ def evidence_of(recording: Recording) -> Evidence:
     others = list(meanwhile.exclude(pk__in=turns).values_list("pk", flat=True))
     looks = list(Observation.objects.filter(recording__in=turns).select_related("call"))
     seen = {each.call_id for each in looks if each.call_id}
+    began = nanoseconds(recording.began_at)
     evidence = Evidence(
-        nanoseconds(recording.began_at),
+        began,
         own=writes_of(turns, root),
         unseen=writes_of(turns, root, seen),
         others=writes_of([*others, *checking_beside(recording)], root),
-        looks=[look_of(each) for each in looks],
-        edits=edits_in(recording.root, nanoseconds(recording.began_at)),
+        looks=[
+            *(look_of(each) for each in looks if each.until > began),  # else of a called agent's
+            *edits_in(recording.root, began),
+        ],
     )
     evidence.others.anywhere += lost_calls(turns)
     return evidence
@@ -47,11 +52,16 @@ def evidence_of(recording: Recording) -> Evidence:
 
 def add_recorded(evidence: Evidence, store: Store, recording: Recording) -> None:
     """What the recording knows besides, as far as it is kept."""
-    before = bytes.fromhex(recording.before)
-    skipped = {path_bytes(each["path"]) for each in recording.skipped}
-    evidence.had = lambda path: path in skipped or store.find(before, path) is not None
+    known = cache(partial(recorded_paths, store, recording))
+    evidence.had = lambda path: path in known()
     with suppress(StoreBroken):
         evidence.folders = folders_of(store, recording)
+
+
+def recorded_paths(store: Store, recording: Recording) -> set[bytes]:
+    """Files that were there before. Raises StoreBroken."""
+    paths = {path for path, _ in differing(store, bytes.fromhex(recording.before), b"")}
+    return paths | {path_bytes(each["path"]) for each in recording.skipped}
 
 
 def own_turns(recording: Recording) -> list[int]:
@@ -108,27 +118,37 @@ def checking_beside(recording: Recording) -> QuerySet[Turn, int]:
     return there.filter(meanwhile).values_list("pk", flat=True)
 
 
-def edits_in(root: str, since: int) -> list[Edit]:
+def edits_in(root: str, since: int) -> list[Look]:
+    """What people changed there through Planside; a look that began later has seen it already."""
     rows = PersonEdit.objects.filter(root=root, ended__gte=since).order_by("pk")
-    return [Edit(row.began, row.ended, with_names(row.files)) for row in rows]
-
-
-def with_names(files: Identities) -> dict[bytes, Identity | None]:
-    return {path_bytes(path): each and (each[0], each[1]) for path, each in files.items()}
+    return [
+        Look(
+            row.began,
+            row.began,
+            {
+                path_bytes(path): Seen(there and (there[0], there[1]), row.ended)
+                for path, there in row.files.items()
+            },
+            by_person=True,
+        )
+        for row in rows
+    ]
 
 
 def look_of(row: Observation) -> Look:
     """As it was stored."""
     files = {
-        path_bytes(path): Seen((inode, changed) if inode else None, moment, path_bytes(was))
-        for path, (inode, changed, moment, was) in row.files.items()
+        path_bytes(path): Seen(
+            (inode, changed) if inode else None, moment, path_bytes(was), is_same
+        )
+        for path, (inode, changed, moment, was, is_same) in row.files.items()
     }
     return Look(row.since, row.until, files, window_of(row.call) if row.call else None)
 
 
 def stored_files(look: Look) -> StoredLook:
     return {
-        path_text(path): (*(seen.there or (0, 0)), seen.moment, path_text(seen.was))
+        path_text(path): (*(seen.there or (0, 0)), seen.moment, path_text(seen.was), seen.is_same)
         for path, seen in look.files.items()
     }
 

@@ -36,6 +36,7 @@ from agents.changes.scan import Skipped, Snapshot, record
 from agents.changes.store import Store, StoreBroken
 from agents.changes.undo import finish_undos, unfinished
 from agents.changes.watch import FolderWatch
+from agents.conversation_tree import ancestors
 from agents.db import in_db
 from agents.errors import Refused
 from agents.models import Observation, Recording, SkippedFile, ToolCall, Turn
@@ -112,10 +113,12 @@ async def look_for(turn: Turn, call: ToolCall) -> Look | None:
     return None
 
 
-def save_look(turn: Turn, look: Look, call: ToolCall | None = None) -> None:
+def save_look(
+    turn: Turn, look: Look, call: ToolCall | None = None, recording: int | None = None
+) -> None:
     with persistence.fenced(turn):
         Observation.objects.create(
-            recording_id=turn.pk,
+            recording_id=recording or turn.pk,
             call=call,
             since=look.since,
             until=look.until,
@@ -133,7 +136,25 @@ async def record_before(turn: Turn) -> None:
         await wait_for_undos(root)
     recording = await in_db(save_before, turn, root, began, snapshot, folders or "")
     watches[turn] = FolderWatch(recording, snapshot)
+    await look_for_callers(turn, recording)
     await wait_for_undos(root)
+
+
+async def look_for_callers(turn: Turn, recording: Recording) -> None:
+    """Note what others changed until now for the turns that called this one. Its own looks begin
+    here, and what it changes is theirs too."""
+    for caller in await in_db(recorded_callers, recording):
+        watch = FolderWatch(caller, seen=await in_db(seen_so_far, caller))
+        with suppress(*FAILURES):
+            look = await RECORDINGS.run(watch.look)
+            if look and look.files:
+                await in_db(save_look, turn, look, None, caller.pk)
+
+
+def recorded_callers(recording: Recording) -> list[Recording]:
+    callers = ancestors(recording.turn.conversation)
+    there = Recording.objects.filter(turn__in=callers, root=recording.root, ended_at=None)
+    return list(there.filter(stopped=""))
 
 
 async def wait_for_undos(root: Path) -> None:

@@ -15,12 +15,12 @@ from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from agents.changes.store import Store, bytes_of, stores
 from agents.db import AWAY
-from agents.models import Message, Observation, PersonEdit, Recording, Undo
+from agents.models import Message, Observation, PersonEdit, Recording, TurnState, Undo
 
 log = logging.getLogger(__name__)
 
@@ -33,11 +33,19 @@ Rows = tuple[QuerySet[Recording], QuerySet[Undo]]
 
 
 def forget_old() -> None:
-    at_work = Recording.objects.filter(ended_at=None).values("root")
+    # Those that go on, or may be tried again and then are told anew.
+    retriable = Q(turn__state__in=(TurnState.FAILED, TurnState.STOPPED)) & ~Q(before="")
+    going_on = Recording.objects.filter(Q(ended_at=None) | retriable)
     before = time.time_ns() - AGE
-    PersonEdit.objects.exclude(root__in=at_work).filter(ended__lt=before).delete()
-    looks = Observation.objects.filter(until__lt=before)
-    looks.exclude(recording__root__in=at_work).delete()
+    edits = PersonEdit.objects.exclude(root__in=going_on.values("root"))
+    edits.filter(ended__lt=before).delete()
+    meanwhile = going_on.filter(
+        Q(ended_at=None) | Q(ended_at__gte=OuterRef("recording__began_at")),
+        root=OuterRef("recording__root"),
+        began_at__lte=OuterRef("recording__ended_at"),
+    )
+    looks = Observation.objects.filter(recording__ended_at__isnull=False, until__lt=before)
+    looks.filter(~Exists(meanwhile)).delete()
     late = timezone.now() - timedelta(days=settings.KEEP_CHANGES_DAYS)
     forget(Recording.objects.filter(began_at__lt=late), Undo.objects.filter(created_at__lt=late))
 

@@ -11,17 +11,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from agents.changes.authorship import Look, Seen, above, moment_of
-from agents.changes.compare import differing
-from agents.changes.evidence import named_file, nanoseconds
-from agents.changes.scan import NO_OID, Files, Snapshot, listed, stats_of
+from agents.changes.evidence import named_file, nanoseconds, recorded_paths
+from agents.changes.scan import NO_OID, NO_STATS, Files, Snapshot, listed, stats_of
 from agents.changes.store import Store
 from agents.models import Recording, ToolCall
 from agents.models.recording import Identity
 from agents.tools.base import FILE_WRITING_TOOLS
 from agents.tools.confinement import Workspace
-from agents.tools.paths import path_bytes
 
 MOST_FILES = 10_000  # in a folder that is looked at
+MOST_FOUND = 100_000  # changes that looks note of one turn, in rows that are read as it ends
 GONE: Identity = (0, 0)
 
 
@@ -43,31 +42,43 @@ class FolderWatch:
         self.found, self.seen = found, seen or {}
         self.files: Files = found.files if found else {}
         self.at = found.at if found else nanoseconds(recording.began_at)
+        self.noted = len(self.seen)
 
-    def look(self, call: ToolCall) -> Look | None:
+    def look(self, call: ToolCall | None = None) -> Look | None:
         """What changed since the last look, of the files that the call may write; None where there
         are none or too many. Raises OSError, StoreBroken."""
-        path = named_file(self.workspace, call) if call.tool in FILE_WRITING_TOOLS else None
-        if self.recording.stopped or path == b"" or len(self.files) > MOST_FILES:
+        names_file = call is not None and call.tool in FILE_WRITING_TOOLS
+        path = named_file(self.workspace, call) if call and names_file else None
+        is_much = len(self.files) > MOST_FILES or self.noted > MOST_FOUND
+        if self.recording.stopped or path == b"" or is_much:
             return None
-        if self.found and path is not None:
+        if self.found and path is not None and not self.has_other_names(path):
             return self.look_at(path)
-        now = listed(self.workspace.root, self.found)
+        known = self.found or self.recorded()
+        now = listed(self.workspace.root, known)
         files = now.files
         if now.stopped or len(files) > MOST_FILES:
             return None
-        before = self.files if self.found else self.files_recorded(files)
-        look = Look(self.at, now.at, changed_between(before, now, self.at))
+        before = self.files if self.found else self.files_recorded(known, files)
+        look = Look(self.at, now.at, changed_between(before, known, now, self.at))
         self.found, self.files, self.at = now, files, now.at
+        self.noted += len(look.files)
         return look
 
-    def files_recorded(self, now: Files) -> Files:
-        began = nanoseconds(self.recording.began_at)
+    def has_other_names(self, path: bytes) -> bool:
+        """Whether a call that replaces the file changes further ones, as the kernel tells."""
+        there = self.files.get(path)
+        return there is not None and [each[0] for each in self.files.values()].count(there[0]) > 1
+
+    def recorded(self) -> Snapshot:
+        """The names of what was recorded."""
         with Store.of(self.workspace.root) as store:
-            tree = bytes.fromhex(self.recording.before)
-            known = {path for path, _ in differing(store, tree, b"")}
-        known |= {path_bytes(each["path"]) for each in self.recording.skipped}
-        files = {path: now.get(path, GONE) for path in known}
+            paths = recorded_paths(store, self.recording)
+        return Snapshot(index=dict.fromkeys(paths, (NO_STATS, NO_OID)))
+
+    def files_recorded(self, known: Snapshot, now: Files) -> Files:
+        began = nanoseconds(self.recording.began_at)
+        files = {path: now.get(path, GONE) for path in known.index}
         left = {path: each for path, each in files.items() if each[1] < began} | self.seen
         return {path: each for path, each in left.items() if each}
 
@@ -81,11 +92,12 @@ class FolderWatch:
             now.index[path] = stats_of(os.lstat(self.root + b"/" + path)), NO_OID
         before = {path: self.files.pop(path)} if path in self.files else {}
         self.files |= now.files
-        return Look(self.at, now.at, changed_between(before, now, self.at))
+        return Look(self.at, now.at, changed_between(before, Snapshot(), now, self.at))
 
 
-def changed_between(before: Files, now: Snapshot, since: int) -> dict[bytes, Seen]:
-    """Files that are not as they were, each with where it came from."""
+def changed_between(before: Files, known: Snapshot, now: Snapshot, since: int) -> dict[bytes, Seen]:
+    """Files that are not as they were, each with where it came from. One in folders that were
+    `known` before was there, left out by rules of git's, if it is older."""
     files = now.files
     changed = {path for path, _ in before.items() ^ files.items()}
     left = {
@@ -97,6 +109,15 @@ def changed_between(before: Files, now: Snapshot, since: int) -> dict[bytes, See
     for path in changed:
         there = files.get(path)
         was = left.get(there[0], b"") if there else b""
-        is_moved = was and now.written_at(path) <= before[was][1]
-        found[path] = Seen(there, moment_of(path, now, since), was if is_moved else b"")
+        is_same = bool(was) and now.written_at(path) <= before[was][1]
+        is_old = not was and path not in before and is_in_known_folders(path, known, now)
+        moment = there[1] if there and is_old else moment_of(path, now, since)
+        found[path] = Seen(there, moment, was, is_same or not was)
     return found
+
+
+def is_in_known_folders(path: bytes, known: Snapshot, now: Snapshot) -> bool:
+    inodes = (
+        [each.folders.get(folder, GONE)[0] for each in (known, now)] for folder in above(path)
+    )
+    return all(one and one == other for one, other in inodes)

@@ -24,7 +24,7 @@ class SkippedFile(TypedDict):
 
 Identity = tuple[int, int]  # inode and ctime, nanoseconds
 Identities = dict[str, Identity | None]
-StoredLook = dict[str, tuple[int, int, int, str]]
+StoredLook = dict[str, tuple[int, int, int, str, bool]]
 
 
 class PersonEdit(models.Model):
@@ -104,8 +104,9 @@ class Observation(models.Model):
     """What a look at a turn's folder found changed since the look before.
 
     `call` is the one that ran meanwhile, if one did. `files`: by path, as agents.tools.paths writes
-    it, inode and ctime of what is there, or 0; the latest moment at which that came about; and the
-    path that it came from. `since` and `until`, like these, are nanoseconds since 1970.
+    it, inode and ctime of what is there, or 0; the latest moment at which that came about; the path
+    that it came from, and whether unchanged. `since` and `until`, like these, are nanoseconds since
+    1970.
     """
 
     recording = models.ForeignKey(Recording, models.CASCADE, related_name="observations")

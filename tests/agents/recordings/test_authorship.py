@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.inner import Edit, Evidence, Look, Seen, Snapshot, Writes
+from tests.inner import Evidence, Look, Seen, Snapshot, Writes
 
 SECOND = 1_000_000_000
 SHELL, WRITE = (1, 2), (4, 5)  # of ours, in seconds
@@ -125,9 +125,9 @@ class TestWhatLooksFound:
         ("left", "whose"), [((7, ns(1.5)), "outside"), ((6, ns(1.2)), "both"), (None, "both")]
     )
     def test_what_a_person_left_while_a_command_ran_is_theirs(self, left, whose):
-        edits = [Edit(ns(1.2), ns(1.6), {b"a": left})]
-        looks = [look(0, 2, SHELL, a=seen(7, 1.5), b=seen(8, 1.5))]
-        known = Evidence(0, writes([SHELL]), looks=looks, edits=edits)
+        edit = Look(ns(1.2), ns(1.2), {b"a": Seen(left, ns(1.6))}, by_person=True)
+        looks = [edit, look(0, 2, SHELL, a=seen(7, 1.5), b=seen(8, 1.5))]
+        known = Evidence(0, writes([SHELL]), looks=looks)
         now = folder({"a": (7, 1.5), "b": (8, 1.5)})
         assert known.origin(b"a", now) == whose
         assert known.origin(b"b", now) == "own"
