@@ -8,7 +8,9 @@ from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models import BigIntegerField, Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -117,10 +119,11 @@ class Listed(NamedTuple):
 @prepared
 def listed_of(owner: int) -> QuerySet[Conversation, Any]:
     """Those of a person that changed last; the columns are those of `Listed`."""
-    at_work = Turn.objects.filter(
+    asked = Cast(KT("checkpoint__asked"), BigIntegerField())  # PostgreSQL has no jsonb = bigint
+    at_work = Turn.objects.alias(asked=asked).filter(
         conversation=OuterRef("pk"),
         state__in=Turn.OPEN_STATES,
-        checkpoint__asked=OuterRef("active_plan__asked_message"),
+        asked=OuterRef("active_plan__asked_message"),
     )
     own = Conversation.objects.filter(
         owner=owner, parent_call=None, deleted_at=None, archived_at=None

@@ -12,7 +12,7 @@ from tests.plans.outer_doors import NEEDS, Reader
 from tests.plans.random_plans import RandomPlans
 from tests.world import signed_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 SEED, FEW = 27, 12  # plans that are of many kinds; all homes: tests/nightly/test_one_status.py
 URGENT = ("failed", "regressed", "question", "waiting")
