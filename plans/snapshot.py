@@ -44,7 +44,6 @@ from plans.status import (
     Asking,
     Facts,
     Status,
-    facts_of_row,
     mark_of_done,
     status_of,
 )
@@ -466,7 +465,13 @@ def snapshot_of(plan: Plan, seq: int, open_turns: list[Turn]) -> PlanSnapshot:
     question = open_question(plan) if asks else ""
     retries = [turn.not_before for turn in run if turn.not_before]
     facts = Facts(
-        **facts_of_row(plan, is_hidden=has_hidden_card(plan)),
+        state=plan.state,
+        reason=plan.reason,
+        run=plan.run,
+        pause_reason=plan.pause_reason,
+        is_confirmed=plan.is_confirmed,
+        is_halted=bool(plan.run_options.get("halted")),
+        is_hidden=has_hidden_card(plan),
         **marks_of(subtasks, so_far),
         is_held=bool(retries),
         asks_question=bool(question),
