@@ -39,7 +39,6 @@ def has_put_away(user: User) -> bool:
     return own.filter(Q(archived_at__isnull=False) | Q(deleted_at__isnull=False)).exists()
 
 
-@prepared
 def newest_but(owner: int, current: int) -> QuerySet[Conversation, Any]:
     """How many are listed and how many are pinned, how many events there were in those besides this
     one and when they were last looked at, and the number of this one's last event; no row for none.
@@ -63,7 +62,7 @@ def sidebar_tag(user: User, group: str, current: int | None) -> tuple[str, int]:
     last event comes with the tag.
     """
     nothing = (0, 0, None, None, None)
-    found = newest_but.first(owner=user.pk, current=current or 0) or nothing
+    found = next(iter(newest_but(user.pk, current or 0)), nothing)
     count, pinned, changes, looked, shown = found
     seen = looked.isoformat() if looked else ""
     return f'"{group}-{count}-{pinned}-{changes or 0}-{seen}-{timezone.now().date()}"', shown or 0
