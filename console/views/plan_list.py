@@ -40,7 +40,7 @@ from plans import search
 from plans.models import Attempt, Plan
 from plans.queries import plans_below
 from plans.search import NEEDS_ME, NEWEST, OPEN, ORDERS, Query
-from plans.snapshot import plan_snapshot, plan_snapshots
+from plans.snapshot_reading import plan_snapshot, plan_snapshots
 from plans.status import Group
 
 PER_PAGE = 50

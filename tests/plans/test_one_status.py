@@ -180,8 +180,11 @@ def test_a_row_says_what_asks_on_its_own_page_as_on_others(case):
         ("plans.search.statuses_of", ["list", "plans of the conversation", "command, list"]),
         ("plans.needs.statuses_of", ["Needs you"]),
         ("console.sidebar.statuses_of", ["the list beside"]),
-        ("plans.snapshot.status_of", ["drawer", "page of the plan", "API, one", "command, show"]),
-        ("plans.snapshot.progress", ["drawer", "export of the plan", "command, show"]),
+        (
+            "plans.snapshot_reading.status_of",
+            ["drawer", "page of the plan", "API, one", "command, show"],
+        ),
+        ("plans.snapshot_reading.progress", ["drawer", "export of the plan", "command, show"]),
         ("console.needs.needs_of", ["tab of", "entry of"]),
     ],
 )
