@@ -11,7 +11,6 @@ once, where the person is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, cast
@@ -55,8 +54,7 @@ class NeedKind(StrEnum):
     REGRESSED = "regressed"
 
 
-@dataclass(frozen=True)
-class Need:
+class Need(NamedTuple):
     """One thing that waits. `key` names it for as long as it waits, and nothing else ever.
 
     `conversation` is where the person is; `call` is what asks, `plan` what rests at `version`,

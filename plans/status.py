@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.utils.functional import Promise
@@ -123,8 +123,7 @@ ENDED = ("cancelled", "superseded", "cleared")
 AT_A_LIMIT = (Plan.PauseReason.BUDGET, Plan.PauseReason.CHECK)
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(NamedTuple):
     """What a plan's status follows from: its row, its subtasks, and what its open turns ask."""
 
     state: str
