@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.db.models import QuerySet
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
@@ -19,6 +20,7 @@ from django.utils.translation import gettext
 from agents.engine.images import MOST_IMAGES
 from agents.errors import Invalid, NotFound, Refused
 from agents.models import Attachment, Conversation
+from agents.statements import prepared
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import Workspace
 from agents.tools.images import NotShown, image_of
@@ -127,10 +129,16 @@ def is_blind(now: ConversationState) -> bool:
     return sees_images(*now.model_in_use) is False
 
 
+@prepared
+def pictures_of(conversation: int, cleared: int) -> QuerySet[Attachment, tuple[int]]:
+    shown = Attachment.objects.filter(conversation=conversation, width__isnull=False)
+    read = shown.filter(messages__seq__gt=cleared, messages__hidden=False)
+    return read.values_list("pk")[:1]
+
+
 def has_pictures(c: Conversation) -> bool:
     """Whether a message that a model reads has a picture for it."""
-    shown = Attachment.objects.filter(conversation=c, width__isnull=False)
-    return shown.filter(messages__seq__gt=c.cleared_seq, messages__hidden=False).exists()
+    return pictures_of.first(conversation=c.pk, cleared=c.cleared_seq) is not None
 
 
 # Taking in and giving out

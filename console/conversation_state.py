@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext
 
 from agents.config.store import AgentRecord, read_agent
@@ -16,6 +16,7 @@ from agents.errors import NotFound
 from agents.llm.catalog import missing_model, model_problem
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.sentences import beside, detailed, first_line
+from agents.statements import prepared
 from console.alternatives import A_WORD
 from console.check_display import asking_tools
 from console.exceeded_limits import ExceededLimit, used_up
@@ -45,6 +46,14 @@ from plans.queries import requested_by as asking_message
 from plans.snapshot import PlanSnapshot
 from plans.snapshot_reading import open_turns_of, plan_snapshots, snapshot_of
 from plans.status import Asking
+
+
+@prepared
+def turns_of_subtasks(plan: int) -> QuerySet[Attempt, tuple[str, int]]:
+    """By the subtask's key, of attempts that left something in the conversation, in order."""
+    left_messages = Exists(Message.objects.filter(turn=OuterRef("turn_id")))
+    attempts = Attempt.objects.filter(left_messages, subtask__plan=plan)
+    return attempts.order_by("number").values_list("subtask__key", "turn_id")
 
 
 @dataclass
@@ -237,11 +246,7 @@ class ConversationState:
     @cached_property
     def anchors(self) -> dict[str, str]:
         """The element id of each subtask's last attempt in the conversation."""
-        if not self.plan:
-            return {}
-        left_messages = Exists(Message.objects.filter(turn=OuterRef("turn_id")))
-        attempts = Attempt.objects.filter(left_messages, subtask__plan=self.plan.id)
-        turns = attempts.order_by("number").values_list("subtask__key", "turn_id")
+        turns = turns_of_subtasks.rows(plan=self.plan.id) if self.plan else []
         return {key: f"turn-{turn}" for key, turn in turns}
 
     @cached_property

@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from agents.events import MOST_READ, read_after
 from agents.models import Message, Recording, Undo
+from agents.statements import prepared
 from console.attachments import files_of
 from console.call_progress import running_calls
 from console.components import append, partial, remove, replace
@@ -61,6 +62,22 @@ AT_A_GLANCE = (*DRAWER, "dock", "status", "alarm")
 def messages_between(conversation: int, after: int, until: int) -> QuerySet[Message]:
     rows = Message.objects.filter(conversation=conversation, hidden=False)
     return rows.filter(seq__gt=after, seq__lte=until)
+
+
+@prepared
+def seen_messages(conversation: int, after: int, until: int) -> QuerySet[Message, tuple[int]]:
+    return messages_between(conversation, after, until).values_list("pk")[:1]
+
+
+@prepared
+def changed_messages(
+    conversation: int, after: int, until: int, changed_after: int, growing: bool
+) -> QuerySet[Message, tuple[int, int | None]]:
+    """The messages and their turns; those still being written too, if `growing`."""
+    is_growing = Q(streaming=True) & Q(streaming=growing)
+    rows = messages_between(conversation, after, until)
+    rows = rows.filter(Q(changed_seq__gt=changed_after) | is_growing)
+    return rows.order_by("seq").values_list("pk", "turn_id")[: MESSAGES_PER_PAGE + 1]
 
 
 def changes(conversation_id: int, after: int, *, growing: bool = False) -> tuple[int, str]:
@@ -109,10 +126,18 @@ def thread_pieces(now: ConversationState, after: int, growing: bool = False) -> 
     """New messages are appended, changed ones replaced; all is after a clearing, and where another
     alternative is shown."""
     c = now.conversation
-    is_changed = Q(changed_seq__gt=after) | (Q(streaming=True) if growing else Q())
-    told = messages_between(c.pk, c.cleared_seq, now.seq).filter(is_changed).order_by("seq")
-    changed = dict(told.values_list("pk", "turn_id")[: MESSAGES_PER_PAGE + 1])
-    has_some = after > c.cleared_seq and messages_between(c.pk, c.cleared_seq, after).exists()
+    changed = dict(
+        changed_messages.rows(
+            conversation=c.pk,
+            after=c.cleared_seq,
+            until=now.seq,
+            changed_after=after,
+            growing=growing,
+        )
+    )
+    has_some = after > c.cleared_seq and seen_messages.rows(
+        conversation=c.pk, after=c.cleared_seq, until=after
+    )
     is_much = len(changed) > MESSAGES_PER_PAGE or now.seq - after > MOST_READ
     if not has_some or is_much or after < c.branched_seq:
         if after < c.cleared_seq:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy
 
 from agents.engine.alternatives import chat_turns
 from agents.models import Lane, Message
+from agents.statements import prepared
 from plans.models import Plan
 
 NO_REPLY = gettext_lazy("No reply answers this message: it stays as it is.")
@@ -26,20 +27,27 @@ class Fixed:
     title: str = ""
 
 
+@prepared
+def approved_plans(
+    conversation: int,
+) -> QuerySet[Plan, tuple[int, int | None, str, int | None, int | None]]:
+    """With the turns that their cards stand in, or behind."""
+    rows = Plan.objects.filter(conversation=conversation, approved_version__isnull=False)
+    return rows.values_list("pk", "approved_version", "title", "card__turn", "card__after")
+
+
 def fixed_in(conversation: int) -> Fixed:
     """The last turn in view in which a plan was made, or changed into what was approved."""
-    approved = Plan.objects.filter(conversation=conversation, approved_version__isnull=False)
-    # With the turns that their cards stand in, or behind.
-    plans = approved.values_list("pk", "approved_version", "title", "card__turn", "card__after")
+    plans = approved_plans.rows(conversation=conversation)
     if not plans:
         return Fixed()
     cards = [turn for *_, stands_in, behind in plans for turn in (stands_in, behind) if turn]
     shown = chat_turns(conversation).filter(hidden=False)
     turns = shown.filter(Q(pk__in=cards) | Q(checkpoint__has_key="versions")).order_by("-pk")
     for turn, checkpoint in turns.values_list("pk", "checkpoint"):
-        for pk, approved_version, title, *card in plans:
+        for pk, approved, title, *card in plans:
             made = (checkpoint.get("versions") or {}).get(str(pk), [])
-            if turn in card or any(version <= (approved_version or 0) for version in made):
+            if turn in card or any(version <= (approved or 0) for version in made):
                 return Fixed(turn, title)
     return Fixed()
 

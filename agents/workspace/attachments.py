@@ -22,6 +22,7 @@ from agents.actors import Actor
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.events import lock_conversation
 from agents.models import Attachment, Conversation, Message
+from agents.statements import prepared
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import FileName, Workspace
 from agents.tools.images import Image, NotShown, image_of
@@ -170,10 +171,15 @@ def remove_cut_off() -> None:
         remove_file(row)
 
 
+@prepared
+def boxed(conversation: int) -> QuerySet[Attachment]:
+    rows = Attachment.objects.filter(conversation=conversation, in_box=True)
+    return rows.order_by("pk").defer("data")
+
+
 def in_box(conversation: Conversation) -> list[Attachment]:
     """What stands in the message box now."""
-    rows = Attachment.objects.filter(conversation=conversation, in_box=True)
-    return list(rows.order_by("pk").defer("data"))
+    return list(boxed.models(conversation=conversation.pk))
 
 
 def boxes() -> QuerySet[Attachment, int]:
