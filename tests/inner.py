@@ -47,7 +47,7 @@ from agents.changes import ignore, retention, scan, undo, undo_preview, unified
 from agents.changes import recording as recordings
 from agents.changes import undo_steps as restore
 from agents.changes.authorship import TICK as AUTHORSHIP_TICK
-from agents.changes.authorship import Edits, Evidence, Origin, Writes
+from agents.changes.authorship import Edit, Evidence, Look, Origin, Seen, Writes
 from agents.changes.compare import Change as ChangesChange
 from agents.changes.compare import Version, changes_between, read_changes
 from agents.changes.evidence import writes_of
@@ -60,7 +60,6 @@ from agents.changes.scan import record as scan_record
 from agents.changes.store import BLOB, MOST_PACKS, TREE, Store, StoreBroken, oid_of, stores
 from agents.changes.undo import NothingToUndo, PreviewChanged, Wanted, finish_cut_off, unfinished
 from agents.changes.unified import diff_text, hunks, patch_text
-from agents.changes.watch import FolderWatch
 from agents.config import json_text, ownership, workspaces
 from agents.config import store as config_store
 from agents.config.json_text import BadFile, Lines, parse, patched

@@ -1,9 +1,9 @@
-"""Whose a change is: the turn's, except what is known to be another's.
+"""Whose a change is: the turn's, or others', by what was found changed during which call.
 
-Known is what Planside did for others, people and other turns, and what the kernel noted while
-nothing of this turn could write: the ctime of a file, or for one that is gone that of its folder.
-Times that a moved folder brings along prove nothing. What others wrote and then the turn, or the
-other way round, is of both; where others may have written too it is unsure.
+The folder is looked at before and after each call that may write. What changed while a call ran is
+the turn's, but for what Planside did then for others; what changed between two calls is theirs.
+Where no look was possible, the kernel's times decide: a file's ctime, or for one that came or went
+with its folder that of the folder. Who changed a file before it was moved counts too.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 from agents.changes.scan import Snapshot
-from agents.changes.store import Oid
 from agents.models.recording import Identity
 
 TICK = 10_000_000  # by how much a file's time may lie behind ours, nanoseconds
@@ -40,269 +40,166 @@ class Writes:
     anywhere: list[Window] = field(default_factory=list)
     files: dict[bytes, list[Window]] = field(default_factory=dict)
 
+    def of(self, path: bytes) -> list[Window]:
+        return [*self.anywhere, *self.files.get(path, ())]
+
     def has(self, moment: int) -> bool:
-        return is_within(moment, self.anywhere) or is_within_any(moment, self.files)
+        named = (window for windows in self.files.values() for window in windows)
+        return is_within(moment, self.anywhere) or is_within(moment, named)
 
 
-Left = Identity | Oid | Origin | None
+class Seen(NamedTuple):
+    """A file that was found changed: what is there, or None, and the latest moment at which that
+    came about, nanoseconds; `was` is the path that it came from."""
+
+    there: Identity | None
+    moment: int
+    was: bytes = b""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it happened at that moment and not before."""
+        return self.there is not None and self.there[1] == self.moment
 
 
 @dataclass
-class Edits:
-    """What others are known to have done between two moments, nanoseconds.
+class Look:
+    """What had changed between two looks, nanoseconds; `call` is when one of ours ran meanwhile."""
 
-    `files` are what they left at each path: a file or object, None for nothing, or that it is
-    unsure. `folders` are those that they found, of which they changed what is in these, or any of
-    them without; `had` says whether a file was there then. `is_whole` where they changed nothing
-    else.
-    """
+    since: int
+    until: int
+    files: Mapping[bytes, Seen]
+    call: Window | None = None
+
+
+@dataclass
+class Edit:
+    """What a person left at each path, or None, between two moments, nanoseconds."""
 
     began: int
     ended: int
-    files: Mapping[bytes, Left]
-    folders: Mapping[bytes, Identity]
-    changed: frozenset[bytes] | None = None
-    had: Callable[[bytes], bool] = lambda path: True
-    is_whole: bool = False
-
-    def inode(self, folder: bytes) -> int:
-        return self.folders.get(folder, (0, 0))[0]
-
-    def has_set(self, folder: bytes, inode: int, moment: int) -> bool:
-        """Whether a folder has this ctime by them."""
-        is_changed = self.changed is None or folder in self.changed
-        is_then = self.began - TICK <= moment <= self.ended
-        return is_changed and is_then and self.inode(folder) == inode
+    files: Mapping[bytes, Identity | None]
 
 
 @dataclass
 class Evidence:
     """What is known of who wrote in a folder since it was recorded at `began`, nanoseconds.
 
-    `edits` are those of people and other turns, in their order; `folders` the inodes of before,
-    empty where these are not known. `taken` are files and folders that others removed or brought
-    while the turn wrote nothing, with the ctimes of where they were, `written` what these
-    wrote or brought then, with inodes; `touched` are folders in which
-    its calls changed what is there, None where these do not say, and `removed` files and folders
-    that were gone, or new folders, after one of them.
+    `unseen` are those of the turn's `own` calls and commands after which nobody looked; `folders`
+    the inodes of before, empty where these are not known; `had` says whether a file was there then.
     """
 
     began: int
     own: Writes = field(default_factory=Writes)
+    unseen: Writes = field(default_factory=Writes)
     others: Writes = field(default_factory=Writes)
-    edits: Sequence[Edits] = ()
+    looks: Sequence[Look] = ()
+    edits: Sequence[Edit] = ()
     folders: Mapping[bytes, int] = field(default_factory=dict)
-    taken: Sequence[tuple[bytes, int]] = ()
-    written: Mapping[bytes, int] = field(default_factory=dict)
-    touched: set[bytes] | None = None
-    removed: set[bytes] = field(default_factory=set)
+    had: Callable[[bytes], bool] = lambda path: True
 
-    def origin(self, path: bytes, there: Identity | None, now: Snapshot) -> Origin:
-        """Of a change at a path, where this file stands now, or none."""
-        whose = self.last_writer(path, there, now)
-        is_anew = there is not None and path in self.removed
-        is_both = whose == Origin.OUTSIDE and (path in self.own.files or is_anew)
-        return Origin.BOTH if is_both else whose
-
-    def last_writer(self, path: bytes, there: Identity | None, now: Snapshot) -> Origin:
-        left = self.edited.get(path, Origin.OWN)
-        if left in (there, now.index.get(path, (None, None))[1]):
-            return Origin.OUTSIDE
-        if there is None:
-            if self.is_by_others(path, now, is_gone=True):
-                return Origin.OUTSIDE
-            whose = self.origin_at(self.gone_at(path, now))
-            is_unsure = left == Origin.UNSURE or self.is_taken(path, now)
-            both = Origin.BOTH if path in self.written else whose
-            return whose if whose != Origin.OWN else Origin.UNSURE if is_unsure else both
-        changed = there[1]
-        others = is_within(changed, self.others.files.get(path, ()))
-        is_both = left not in (Origin.OWN, Origin.UNSURE) or path in self.taken_at
-        is_both = is_both or path in self.written
-        mine = Origin.BOTH if is_both else Origin.OWN
-        is_unsure = left == Origin.UNSURE
-        is_unsure |= not is_both and (self.is_taken(path, now) or self.is_foreign(path, there, now))
-        if is_within(changed, self.own.files.get(path, ())):
-            return Origin.UNSURE if others or is_unsure else mine
-        if others:
-            return Origin.OUTSIDE
-        if is_within(changed, self.own.anywhere):
-            is_theirs = is_within(changed, self.others.anywhere)
-            is_unsure = is_unsure or is_theirs or self.is_metadata(now.written_at(path))
-            is_unsure = is_unsure or self.is_carried(path, changed, now)
-            return Origin.UNSURE if is_unsure else mine
-        return Origin.UNSURE if left == Origin.UNSURE else self.origin_of_quiet(path, changed, now)
-
-    def is_metadata(self, written: int) -> bool:
-        """Whether others wrote what a file holds, by its mtime, of which we changed the rest. One
-        of a whole second was set, by tar for instance, and says nothing."""
-        return written > self.began and written % 1_000_000_000 > 0 and not self.own.has(written)
-
-    def is_by_others(self, path: bytes, now: Snapshot, *, is_gone: bool) -> bool:
-        """Whether looks after each call tell that others took it away, or brought it."""
-        if self.touched is None or not self.removed.isdisjoint((path, *above(path))):
-            return False
-        came = [each for each in above(path) if self.is_new(each, now)]
-        top = came[-1] if came else path
-        place = now.places.get(self.folders.get(top, -1)) if came else None
-        if is_gone and place is not None and place + path[len(top) :] not in now.index:
-            return False  # from where the folder is now, anybody may have taken it
-        # In a folder that others made, nobody has looked.
-        is_seen = not came or is_gone or self.is_brought(top, now)
-        folder = top.rpartition(b"/")[0]
-        inside = [each for each in above(path) if is_gone and len(each) > len(folder)]
-        is_untouched = is_seen and self.touched.isdisjoint((folder, *inside))
-        return is_untouched or self.is_taken(path, now)
-
-    def is_carried(self, path: bytes, changed: int, now: Snapshot) -> bool:
-        """Whether others moved a folder in which it is since it was changed."""
-        came = [each for each in above(path) if self.is_new(each, now)]
-        arrivals = (self.arrived_at(each, now) for each in came)
-        if any(at > changed + TICK and not self.own.has(at) for at in arrivals):
-            return True
-        is_moved = any(self.is_brought(each, now) for each in came)
-        return is_moved and self.is_by_others(path, now, is_gone=False)
-
-    def is_taken(self, path: bytes, now: Snapshot) -> bool:
-        """Whether others took it away, or brought it, besides what is known of them. What came into
-        a folder that they brought came later than that."""
-        moved = next((each for each in above(path) if self.is_brought(each, now)), b"")
-        since = now.folders[moved][1] if moved else 0
-        for entry in (path, *above(path)):
-            folder = entry.rpartition(b"/")[0]
-            for at in self.taken_at.get(entry, ()):
-                moment = self.unexplained(folder, self.folders.get(folder, 0), at)
-                is_since = entry in (path, moved) or moment >= since
-                if is_since and moment >= self.began and not self.own.has(moment):
-                    return True
-        return False
-
-    def is_foreign(self, path: bytes, there: Identity, now: Snapshot) -> bool:
-        """Whether others wrote it, or brought it or a folder that it is in, at another place."""
-        new = [each for each in above(path) if each in now.folders and self.is_new(each, now)]
-        inodes = {there[0], *(now.folders[each][0] for each in new)}
-        return not inodes.isdisjoint(self.foreign)
+    def origin(self, path: bytes, now: Snapshot) -> Origin:
+        """Of what a path has become."""
+        writers, last = self.seen_writers
+        whose, there = {*writers.get(path, ())}, now.identity(path)
+        if not whose or path not in last or last[path] != there:
+            since = max((each.until for each in self.looks), default=0) if path in last else 0
+            seen = Seen(there, moment_of(path, now, self.began), self.came_from(path, now))
+            whose |= {*writers.get(seen.was, ())}
+            whose.add(self.by_times(path, seen, max(since, self.began), now.at))
+        if Origin.UNSURE in whose:
+            return Origin.UNSURE
+        return Origin.BOTH if len(whose) > 1 else whose.pop()
 
     @cached_property
-    def foreign(self) -> set[int]:
-        """The inodes of what others are known to have written or brought."""
-        lefts = (left for edits in self.edits for left in edits.files.values())
-        return {*self.written.values(), *(left[0] for left in lefts if isinstance(left, tuple))}
+    def seen_writers(self) -> tuple[dict[bytes, set[Origin]], dict[bytes, Identity | None]]:
+        """Who changed each path, or what came to it, and what was there at the last look."""
+        writers, last = dict[bytes, set[Origin]](), dict[bytes, Identity | None]()
+        for look in sorted(self.looks, key=lambda each: each.until):
+            # What a look of another agent's turn has told already is no change again.
+            news = {
+                path: seen
+                for path, seen in look.files.items()
+                if path not in last or last[path] != seen.there
+            }
+            before = dict(writers)
+            for path, seen in news.items():
+                last[path] = seen.there
+                if seen.there is None and not self.had(path):
+                    writers.pop(path, None)  # it came and went
+                    continue
+                earlier = {*before.get(path, ()), *before.get(seen.was, ())}
+                writers[path] = earlier | self.in_look(path, seen, look)
+        return writers, last
+
+    def in_look(self, path: bytes, seen: Seen, look: Look) -> set[Origin]:
+        if look.call is None:
+            return {self.by_times(path, seen, look.since, look.until)}
+        began, ended = look.call
+        edits = [
+            each.files[path]
+            for each in self.edits
+            if path in each.files and overlap((each.began, each.ended), look.call)
+        ]
+        if edits:
+            return {Origin.OUTSIDE} if edits[-1] == seen.there else {Origin.OUTSIDE, Origin.OWN}
+        is_meanwhile = is_within(seen.moment, [(began, ended + TICK)])
+        theirs = self.others.files.get(path, ())
+        if seen.is_exact:
+            if not is_meanwhile:
+                return {self.by_times(path, seen, look.since, look.until)}
+            if is_within(seen.moment, theirs) and look.call not in self.own.files.get(path, ()):
+                return {Origin.OUTSIDE}
+            is_unsure = is_within(seen.moment, [*theirs, *self.others.anywhere])
+        else:
+            is_unsure = any(overlap(each, look.call) for each in self.others.anywhere)
+            is_unsure |= not is_meanwhile
+        return {Origin.UNSURE if is_unsure else Origin.OWN}
+
+    def by_times(self, path: bytes, seen: Seen, since: int, until: int) -> Origin:
+        """Of what happened between two moments while nobody looked."""
+        unseen = [each for each in self.unseen.of(path) if overlap(each, (since, until))]
+        others = self.others.of(path)
+        if seen.is_exact:
+            is_own = is_within(seen.moment, unseen)
+            is_unsure = is_own and is_within(seen.moment, others)
+        else:
+            is_own = any(begin - TICK <= seen.moment for begin, _ in unseen)
+            is_unsure = is_own and not self.own.has(seen.moment)
+            is_unsure |= is_own and any(overlap(one, other) for one in unseen for other in others)
+        return Origin.UNSURE if is_unsure else Origin.OWN if is_own else Origin.OUTSIDE
+
+    def came_from(self, path: bytes, now: Snapshot) -> bytes:
+        """The path of a file that was moved here since the last look."""
+        there, last = now.identity(path), self.seen_writers[1]
+        was = self.places.get(there[0], path) if there else path
+        left, is_there = last.get(was), now.identity(was)
+        is_moved = left and left != is_there and (not is_there or is_there[0] != left[0])
+        return was if left and is_moved and now.written_at(path) <= left[1] else b""
 
     @cached_property
-    def taken_at(self) -> dict[bytes, list[int]]:
-        found = dict[bytes, list[int]]()
-        for entry, at in self.taken:
-            found.setdefault(entry, []).append(at)
-        return found
-
-    def is_brought(self, folder: bytes, now: Snapshot) -> bool:
-        return self.is_new(folder, now) and folder in now.folders and self.was_moved(folder, now)
-
-    def origin_of_quiet(self, path: bytes, changed: int, now: Snapshot) -> Origin:
-        """Of a file that was changed while the turn wrote nothing there, or came with a folder."""
-        # A mode, a time or a name that others changed does not say who wrote what it holds.
-        is_ours = is_within(now.written_at(path), self.own.anywhere)
-        if self.is_by_others(path, now, is_gone=False) and not is_ours:
-            return Origin.OUTSIDE
-        came = [each for each in above(path) if self.is_new(each, now)]
-        moved = [each for each in came if self.was_moved(each, now)]
-        is_older = changed < self.began - TICK
-        if is_older or moved:
-            arrived = self.arrived_at((moved or came or [path])[0], now)
-            is_later = changed > max(arrived, self.began) + TICK and not self.is_unchanged(changed)
-            whose = Origin.OUTSIDE if is_later else self.origin_at(arrived)
-            is_both = self.is_taken(path, now) or self.is_carried(path, arrived, now)
-            return Origin.UNSURE if whose == Origin.OWN and is_both else whose
-        if came and is_within_any(changed, self.own.files):
-            return Origin.OWN  # it was written by its name, in a folder that was moved since
-        until = max((self.arrived_at(each, now) for each in came), default=changed)
-        is_open = any(begin <= until and changed <= end for begin, end in self.own.anywhere)
-        return Origin.UNSURE if is_open or is_ours or self.is_unchanged(changed) else Origin.OUTSIDE
-
-    def is_unchanged(self, moment: int) -> bool:
-        """Whether a turn that says all it changed worked at that moment, after one of our calls."""
-        is_known = any(each.is_whole and each.began <= moment <= each.ended for each in self.edits)
-        return is_known and has_begun(self.own.anywhere, moment)
-
-    def origin_at(self, moment: int) -> Origin:
-        """Of what happened then, or before."""
-        if not has_begun(self.own.anywhere, moment):
-            return Origin.OUTSIDE
-        others = self.others.anywhere
-        if is_within(moment, self.own.anywhere):
-            return Origin.UNSURE if is_within(moment, others) else Origin.OWN
-        is_told = is_within_any(moment, self.own.files | self.others.files)
-        return Origin.OWN if is_told and not has_begun(others, moment) else Origin.UNSURE
+    def places(self) -> dict[int, bytes]:
+        """Of what was there at the last look, by inode."""
+        return {there[0]: path for path, there in self.seen_writers[1].items() if there}
 
     def was_there(self, path: bytes, changed: int, now: Snapshot) -> bool:
         """Whether it is as it was before the turn, although no recording has it."""
         is_older = changed < self.began - TICK
         return is_older and not any(self.is_new(each, now) for each in above(path))
 
-    @cached_property
-    def edited(self) -> dict[bytes, Left]:
-        """What was left at each path by the last who is known to have changed it."""
-        return {path: each for edits in self.edits for path, each in edits.files.items()}
-
-    # Folders
-
-    @cached_property
-    def inodes(self) -> dict[int, bytes]:
-        return {inode: path for path, inode in self.folders.items()}
-
     def is_new(self, folder: bytes, now: Snapshot) -> bool:
         """Whether it is gone, or another one than was at that path before."""
         is_other = now.folders.get(folder, (0, 0))[0] != self.folders.get(folder, -1)
         return bool(folder) and is_other and (bool(self.folders) or folder not in now.folders)
 
-    def was_moved(self, folder: bytes, now: Snapshot) -> bool:
-        """Whether a folder of before was moved here, and not along with the one that it is in."""
-        before = self.inodes.get(now.folders[folder][0])
-        if before is None or before == folder:
-            return False
-        above_before, _, name_before = before.rpartition(b"/")
-        above_now, _, name = folder.rpartition(b"/")
-        is_along = self.folders.get(above_before) == now.folders.get(above_now, (0, 0))[0]
-        return not (is_along and name == name_before)
 
-    def gone_at(self, path: bytes, now: Snapshot) -> int:
-        """The moment before which a file went: its folder was changed then last, or moved."""
-        if not now.folders:  # all of it went
-            return max((end for _, end in self.own.anywhere), default=0)
-        went = now.at
-        for folder in above(path):
-            if not self.is_new(folder, now):
-                went = min(went, self.changed_at(folder, now))
-                break
-            place = now.places.get(self.folders.get(folder, -1))
-            if place and self.was_moved(place, now):
-                went = min(went, self.arrived_at(place, now))
-        return min([went, *(self.missing_at(path, each, went) for each in self.edits)])
-
-    def missing_at(self, path: bytes, edits: Edits, latest: int) -> int:
-        """The moment before which it had gone when others began, if it had."""
-        if edits.had(path):
-            return latest
-        kept = (each for each in above(path) if self.folders.get(each) == edits.inode(each))
-        return next((edits.folders[each][1] for each in kept), latest)
-
-    def arrived_at(self, path: bytes, now: Snapshot) -> int:
-        """The moment before which a file or folder came to be where it is."""
-        folder = path.rpartition(b"/")[0]
-        times = [self.changed_at(each, now) for each in (path, folder) if each in now.folders]
-        return min(times, default=0)
-
-    def changed_at(self, folder: bytes, now: Snapshot) -> int:
-        """When it was changed last, but for what others are known to have done in it since."""
-        return self.unexplained(folder, *now.folders[folder])
-
-    def unexplained(self, folder: bytes, inode: int, moment: int) -> int:
-        """The time of a folder, or where others are known to have set it that of before."""
-        for edits in reversed(self.edits):
-            if edits.has_set(folder, inode, moment) and not is_within(moment, self.own.anywhere):
-                moment = min(moment, edits.folders[folder][1])
-        return moment
+def moment_of(path: bytes, now: Snapshot, since: int) -> int:
+    """The latest moment at which it came to be as it is: a file's ctime, of one that came or went
+    with an older one that of the nearest folder that was changed since then."""
+    there = now.identity(path)
+    changed = [there[1]] if there else []
+    changed += [now.folders[each][1] for each in above(path) if each in now.folders]
+    return next((each for each in changed if each >= since - TICK), now.at)
 
 
 def above(path: bytes) -> Iterator[bytes]:
@@ -316,9 +213,5 @@ def is_within(moment: int, windows: Iterable[Window]) -> bool:
     return any(begin - TICK <= moment <= end for begin, end in windows)
 
 
-def is_within_any(moment: int, files: Mapping[bytes, list[Window]]) -> bool:
-    return any(is_within(moment, each) for each in files.values())
-
-
-def has_begun(windows: Iterable[Window], moment: int) -> bool:
-    return any(begin - TICK <= moment for begin, _ in windows)
+def overlap(one: Window, other: Window) -> bool:
+    return one[0] - TICK <= other[1] and other[0] - TICK <= one[1]

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, cast
 
-from agents.changes.authorship import Evidence, Origin
+from agents.changes.authorship import Evidence, Origin, moment_of
 from agents.changes.ignore import NO_RULES, RULES, Rules
 from agents.changes.scan import Skipped, Snapshot
 from agents.changes.store import Entry, Oid, Store, StoreBroken
@@ -160,8 +160,8 @@ def change(
 ) -> Change:
     """One change with whose it is, and when it was made."""
     there = now.identity(path)
-    at = there[1] if there else evidence.gone_at(path, now)
-    origin = evidence.origin(path, there, now)
+    at = there[1] if there else moment_of(path, now, evidence.began)
+    origin = evidence.origin(path, now)
     return Change(path_text(path), kind, *sides, origin=origin, why=why, at=iso(at))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -12,35 +12,46 @@ from pathlib import Path
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from agents.changes.authorship import Edits, Evidence, Left, Origin, Window, Writes, above
-from agents.changes.compare import read_changes
+from agents.changes.authorship import Edit, Evidence, Look, Seen, Window, Writes
 from agents.changes.store import Store, StoreBroken
 from agents.conversation_tree import descendants
-from agents.models import Lane, PersonEdit, Recording, ToolCall, Turn
+from agents.models import Lane, Observation, PersonEdit, Recording, ToolCall, Turn
 from agents.models.fields import stored_folder
-from agents.models.recording import Identity
+from agents.models.recording import Identities, Identity, StoredLook
 from agents.tools.base import FILE_WRITING_TOOLS, READING_TOOLS, ToolFailed
 from agents.tools.confinement import Workspace
-from agents.tools.paths import path_bytes
+from agents.tools.paths import path_bytes, path_text
 
 
-def evidence_of(recording: Recording) -> tuple[Evidence, list[Recording]]:
-    """What calls and people are known to have done since the folder was recorded, and what other
-    turns were recorded in between."""
-    began, root = nanoseconds(recording.began_at), Path(recording.root)
+def evidence_of(recording: Recording) -> Evidence:
+    """What calls and people are known to have done since the folder was recorded, and what looks at
+    it found."""
+    root = Path(recording.root)
     same = Recording.objects.filter(root=recording.root).exclude(pk=recording.pk)
     meanwhile = same.filter(Q(ended_at=None) | Q(ended_at__gte=recording.began_at))
-    own = own_turns(recording)
-    others = meanwhile.exclude(pk__in=own)
-    others_turns = list(others.values_list("pk", flat=True))
-    evidence = Evidence(began, writes_of(own, root), edits=edits_in(recording.root, began))
-    evidence.taken = [(path_bytes(path), at) for path, at in recording.taken]
-    evidence.written = {path_bytes(path): inode for path, _, inode in recording.written}
-    look_after_calls(evidence, own)
-    evidence.others = writes_of([*others_turns, *checking_beside(recording)], root)
-    evidence.others.anywhere += lost_calls(own)
-    inside = others.filter(began_at__gte=recording.began_at, ended_at__isnull=False)
-    return evidence, list(inside.order_by("ended_at"))
+    turns = own_turns(recording)
+    others = list(meanwhile.exclude(pk__in=turns).values_list("pk", flat=True))
+    looks = list(Observation.objects.filter(recording__in=turns).select_related("call"))
+    seen = {each.call_id for each in looks if each.call_id}
+    evidence = Evidence(
+        nanoseconds(recording.began_at),
+        own=writes_of(turns, root),
+        unseen=writes_of(turns, root, seen),
+        others=writes_of([*others, *checking_beside(recording)], root),
+        looks=[look_of(each) for each in looks],
+        edits=edits_in(recording.root, nanoseconds(recording.began_at)),
+    )
+    evidence.others.anywhere += lost_calls(turns)
+    return evidence
+
+
+def add_recorded(evidence: Evidence, store: Store, recording: Recording) -> None:
+    """What the recording knows besides, as far as it is kept."""
+    before = bytes.fromhex(recording.before)
+    skipped = {path_bytes(each["path"]) for each in recording.skipped}
+    evidence.had = lambda path: path in skipped or store.find(before, path) is not None
+    with suppress(StoreBroken):
+        evidence.folders = folders_of(store, recording)
 
 
 def own_turns(recording: Recording) -> list[int]:
@@ -50,23 +61,11 @@ def own_turns(recording: Recording) -> list[int]:
     return [recording.pk, *(each.pk for each in there)]
 
 
-def add_recorded(
-    evidence: Evidence, store: Store, recording: Recording, inside: Iterable[Recording]
-) -> None:
-    """What recordings know besides, as far as they are kept."""
-    with suppress(StoreBroken):
-        folders = folders_of(recording)
-        evidence.folders = {path: inode for path, (inode, _) in folders.items()}
-        by_turns = [edits_by(store, each) for each in inside]
-        evidence.edits = sorted((*evidence.edits, *by_turns), key=lambda each: each.ended)
-
-
-def writes_of(turns: Iterable[int], root: Path) -> Writes:
+def writes_of(turns: Iterable[int], root: Path, without: Collection[int] = ()) -> Writes:
     """When calls of these turns, and commands of theirs besides, may have written in the folder."""
     writes, workspace, turns = Writes(), Workspace(root), list(turns)
-    for call in calls_of(turns):
-        assert call.started_at is not None, "only those that began are read"
-        window = (nanoseconds(call.started_at), nanoseconds(call.finished_at or timezone.now()))
+    for call in calls_of(turns).exclude(pk__in=without):
+        window = window_of(call)
         wrote_nothing = call.state == ToolCall.State.FAILED and not getattr(call, "wrote", "")
         if call.tool not in FILE_WRITING_TOOLS:
             writes.anywhere.append(window)
@@ -94,28 +93,10 @@ def named_file(workspace: Workspace, call: ToolCall) -> bytes:
     return b""
 
 
-def look_after_calls(evidence: Evidence, turns: Iterable[int]) -> None:
-    """What calls of these turns changed, as they say themselves: nothing of it where one does not,
-    or where commands of checks ran besides."""
-    calls = list(calls_of(turns).order_by("started_at"))
-    checked = Turn.objects.filter(pk__in=turns, checkpoint__has_key="commands")
-    if checked.exists() or any(call.folders is None for call in calls):
-        return
-    evidence.touched, evidence.removed = set(), set()
-    for call in calls:
-        assert call.started_at is not None, "only those that began are read"
-        began = nanoseconds(call.started_at)
-        by_others = {path for path, at in evidence.taken if at < began}
-        for folder, names in (call.folders or {}).items():
-            path = path_bytes(folder)
-            evidence.touched.add(path)
-            evidence.removed |= {joined(path, path_bytes(each)) for each in names} - by_others
-
-
 def calls_of(turns: Iterable[int]) -> QuerySet[ToolCall]:
     began = ToolCall.objects.filter(turn__in=turns, started_at__isnull=False)
     writing = began.exclude(writes=False).exclude(writes=None, tool__in=READING_TOOLS)
-    rows = writing.only("tool", "arguments", "state", "started_at", "finished_at", "folders")
+    rows = writing.only("tool", "arguments", "state", "started_at", "finished_at")
     return rows.annotate(wrote=F("file_change__path"))
 
 
@@ -127,50 +108,50 @@ def checking_beside(recording: Recording) -> QuerySet[Turn, int]:
     return there.filter(meanwhile).values_list("pk", flat=True)
 
 
-def edits_in(root: str, since: int) -> list[Edits]:
-    """Those of people."""
+def edits_in(root: str, since: int) -> list[Edit]:
     rows = PersonEdit.objects.filter(root=root, ended__gte=since).order_by("pk")
-    return [edits_of(row) for row in rows]
+    return [Edit(row.began, row.ended, with_names(row.files)) for row in rows]
 
 
-def edits_of(row: PersonEdit) -> Edits:
-    files = {path_bytes(path): each and (each[0], each[1]) for path, each in row.files.items()}
-    folders = {path_bytes(path): (each[0], each[1]) for path, each in row.folders.items()}
-    nearest = (next((each for each in above(path) if each in folders), b"") for path in files)
-    return Edits(row.began, row.ended, files, folders, frozenset(nearest))
+def with_names(files: Identities) -> dict[bytes, Identity | None]:
+    return {path_bytes(path): each and (each[0], each[1]) for path, each in files.items()}
 
 
-def edits_by(store: Store, recording: Recording) -> Edits:
-    """What another turn left, which began and ended meanwhile. Raises StoreBroken."""
-    assert recording.ended_at is not None
-    files = dict[bytes, Left]()
-    for each in read_changes(store, recording.changes) if recording.changes else ():
-        is_theirs = each.origin != Origin.OUTSIDE and each.kind != "not_recorded"
-        for path, _, new in each.sides if is_theirs else ():
-            left = new.entry.oid if new else None
-            files[path_bytes(path)] = left if each.is_own else Origin.UNSURE
-    began, ended = nanoseconds(recording.began_at), nanoseconds(recording.ended_at)
-    folders = folders_of(recording)
-    before = bytes.fromhex(recording.before)
-
-    def had(path: bytes) -> bool:
-        return recording.stopped != "" or store.find(before, path) is not None
-
-    return Edits(began, ended, files, folders, had=had, is_whole=not recording.stopped)
+def look_of(row: Observation) -> Look:
+    """As it was stored."""
+    files = {
+        path_bytes(path): Seen((inode, changed) if inode else None, moment, path_bytes(was))
+        for path, (inode, changed, moment, was) in row.files.items()
+    }
+    return Look(row.since, row.until, files, window_of(row.call) if row.call else None)
 
 
-def folders_of(recording: Recording) -> Mapping[bytes, Identity]:
-    """The folders of before; none where they are not known. Raises StoreBroken."""
+def stored_files(look: Look) -> StoredLook:
+    return {
+        path_text(path): (*(seen.there or (0, 0)), seen.moment, path_text(seen.was))
+        for path, seen in look.files.items()
+    }
+
+
+def seen_so_far(recording: Recording) -> dict[bytes, Identity | None]:
+    """What was there at the last looks, of what these found changed."""
+    rows = Observation.objects.filter(recording=recording).order_by("pk")
+    return {path: seen.there for row in rows for path, seen in look_of(row).files.items()}
+
+
+def folders_of(store: Store, recording: Recording) -> dict[bytes, int]:
+    """The inodes of the folders of before; none where they are not known. Raises StoreBroken."""
     if not recording.folders:
         return {}
-    with Store.of(Path(recording.root)) as store:
-        rows = json.loads(store.read(bytes.fromhex(recording.folders)))
-    return {path_bytes(path): (inode, ctime) for path, inode, ctime in rows}
+    rows = json.loads(store.read(bytes.fromhex(recording.folders)))
+    return {path_bytes(path): inode for path, inode, *_ in rows}
+
+
+def window_of(call: ToolCall) -> Window:
+    """When it ran, or has run until now."""
+    assert call.started_at is not None, "only those that began are read"
+    return nanoseconds(call.started_at), nanoseconds(call.finished_at or timezone.now())
 
 
 def nanoseconds(moment: datetime) -> int:
     return int(moment.timestamp() * 1_000_000) * 1_000
-
-
-def joined(folder: bytes, name: bytes) -> bytes:
-    return folder + b"/" + name if folder else name

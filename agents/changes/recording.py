@@ -22,7 +22,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from agents import events, persistence
-from agents.changes.authorship import FILE_CLOCK, Evidence
+from agents.changes.authorship import FILE_CLOCK, Evidence, Look
 from agents.changes.compare import (
     Change,
     Sums,
@@ -31,17 +31,16 @@ from agents.changes.compare import (
     stored_changes,
     sums_of,
 )
-from agents.changes.evidence import add_recorded, evidence_of
+from agents.changes.evidence import add_recorded, evidence_of, seen_so_far, stored_files
 from agents.changes.scan import Skipped, Snapshot, record
 from agents.changes.store import Oid, Store, StoreBroken
 from agents.changes.undo import finish_undos, unfinished
 from agents.changes.unified import diff_text, patch_text
-from agents.changes.watch import FolderWatch, Taken, Written
+from agents.changes.watch import FolderWatch
 from agents.db import in_db
 from agents.errors import Refused
-from agents.models import Recording, SkippedFile, ToolCall, Turn
+from agents.models import Observation, Recording, SkippedFile, ToolCall, Turn
 from agents.pools import RECORDINGS
-from agents.statements import store as store_fields
 from agents.tools import permissions
 from agents.tools.paths import path_bytes, path_text
 
@@ -86,63 +85,42 @@ def reopen(turn: Turn) -> None:
 
 
 async def before_call(turn: Turn, call: ToolCall) -> None:
-    """Record the folder before the first call that may write, and before others what they hide."""
+    """Record the folder before the first call that may write; note what changed before others."""
     if not turn.checkpoint.get("recorded"):
         await record_before(turn)
         return
-    watch = watches.get(turn)
-    if watch is None or not await RECORDINGS.run(is_as_left, watch, call):
-        await note_taken(turn, call)
-
-
-def is_as_left(watch: FolderWatch, call: ToolCall) -> bool:
-    with suppress(*FAILURES):
-        return watch.is_as_left(call)
-    return False
-
-
-async def note_taken(turn: Turn, call: ToolCall) -> None:
-    recording = await in_db(open_recording, turn.pk)
-    if recording is None:
-        return
-    watch = watches.setdefault(turn, FolderWatch(recording))
-    watch.recording = recording
-    evidence, seen = await in_db(watch.known_so_far)
-    taken, written = await RECORDINGS.run(taken_meanwhile, watch, call, evidence, seen)
-    if taken or written:
-        await in_db(save_taken, turn, recording, taken, written)
-
-
-def taken_meanwhile(
-    watch: FolderWatch, call: ToolCall, evidence: Evidence, seen: set[bytes]
-) -> tuple[Taken, Written]:
-    """Nothing where that cannot be read."""
-    with suppress(*FAILURES), Store.of(Path(watch.recording.root)) as store:
-        return watch.taken(store, call, evidence, seen)
-    return [], []
-
-
-def save_taken(turn: Turn, recording: Recording, taken: Taken, written: Written) -> None:
-    with persistence.fenced(turn):
-        recording.taken = [*recording.taken, *taken]
-        recording.written = [*recording.written, *written]
-        recording.save(update_fields=["taken", "written"])
+    if turn not in watches and (recording := await in_db(open_recording, turn.pk)):
+        watches[turn] = FolderWatch(recording, seen=await in_db(seen_so_far, recording))
+    look = await look_for(turn, call)
+    if look and look.files:
+        await in_db(save_look, turn, look)
 
 
 async def after_call(turn: Turn, call: ToolCall) -> None:
-    """Note in which folders something came or went. The clock of files moves on meanwhile: what
-    others change from now on is later than the call."""
+    """Note what it changed. The clock of files moves on meanwhile: what others change from now on
+    is later than the call."""
     await asyncio.sleep(FILE_CLOCK / 1e9)
+    if look := await look_for(turn, call):
+        await in_db(save_look, turn, look, call)
+
+
+async def look_for(turn: Turn, call: ToolCall) -> Look | None:
+    """None where the folder cannot be looked at."""
     if watch := watches.get(turn):
-        call.folders = await RECORDINGS.run(touched_by, watch, call)
-        await in_db(store_fields, call, "folders")
-
-
-def touched_by(watch: FolderWatch, call: ToolCall) -> dict[str, list[str]] | None:
-    """None where that cannot be read."""
-    with suppress(*FAILURES), Store.of(Path(watch.recording.root)) as store:
-        return watch.touched(store, call)
+        with suppress(*FAILURES):
+            return await RECORDINGS.run(watch.look, call)
     return None
+
+
+def save_look(turn: Turn, look: Look, call: ToolCall | None = None) -> None:
+    with persistence.fenced(turn):
+        Observation.objects.create(
+            recording_id=turn.pk,
+            call=call,
+            since=look.since,
+            until=look.until,
+            files=stored_files(look),
+        )
 
 
 async def record_before(turn: Turn) -> None:
@@ -154,7 +132,7 @@ async def record_before(turn: Turn) -> None:
         began = timezone.now()
         snapshot, folders = await RECORDINGS.run(recorded, root)
     recording = await in_db(save_before, turn, root, began, snapshot, folders)
-    watches[turn] = FolderWatch(recording)
+    watches[turn] = FolderWatch(recording, snapshot)
     await wait_for_undos(root)
 
 
@@ -302,18 +280,18 @@ async def found_now(recording: Recording) -> Found:
     """The folder as it is now beside what it was, and whose changes these are."""
     if recording.stopped:
         return Found(stopped=recording.stopped)
-    evidence, inside = await in_db(evidence_of, recording)
-    return await RECORDINGS.run(compared, recording, evidence, inside)
+    evidence = await in_db(evidence_of, recording)
+    return await RECORDINGS.run(compared, recording, evidence)
 
 
-def compared(recording: Recording, evidence: Evidence, inside: list[Recording]) -> Found:
+def compared(recording: Recording, evidence: Evidence) -> Found:
     root = Path(recording.root)
     try:
         with Store.of(root) as store, store.locked(root):
             snapshot = record(root, store)
             if snapshot.stopped:
                 return Found(stopped=snapshot.stopped)
-            add_recorded(evidence, store, recording, inside)
+            add_recorded(evidence, store, recording)
             changes = changes_now(store, recording, evidence, snapshot)
             oid = store.add_blob(stored_changes(changes))
             store.flush()

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from agents.changes.store import Store, bytes_of, stores
 from agents.db import AWAY
-from agents.models import Message, PersonEdit, Recording, Undo
+from agents.models import Message, Observation, PersonEdit, Recording, Undo
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,10 @@ Rows = tuple[QuerySet[Recording], QuerySet[Undo]]
 
 def forget_old() -> None:
     at_work = Recording.objects.filter(ended_at=None).values("root")
-    PersonEdit.objects.exclude(root__in=at_work).filter(ended__lt=time.time_ns() - AGE).delete()
+    before = time.time_ns() - AGE
+    PersonEdit.objects.exclude(root__in=at_work).filter(ended__lt=before).delete()
+    looks = Observation.objects.filter(until__lt=before)
+    looks.exclude(recording__root__in=at_work).delete()
     late = timezone.now() - timedelta(days=settings.KEEP_CHANGES_DAYS)
     forget(Recording.objects.filter(began_at__lt=late), Undo.objects.filter(created_at__lt=late))
 

@@ -18,10 +18,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from django.conf import settings
+
 from agents.changes.ignore import LARGEST_RULES, NEVER, NO_RULES, RULES, Rules
 from agents.changes.store import Entry, Oid, Store
 from agents.models.recording import Identity
-from agents.tools.confinement import FILE, FOLDER, TRASH, Workspace
+from agents.tools.confinement import DELETED, FILE, FOLDER, TRASH, Workspace, linked_names
 
 LARGEST = 20_000_000  # bytes of a file that is kept
 MOST_FILES, MOST_BYTES = 50_000, 1_000_000_000
@@ -36,6 +38,7 @@ OURS = (b".part", b".tmp")  # half written files of ours, after a dot and 16 hex
 Stats = tuple[int, int, int, int, int]  # mode, size, mtime, ctime (nanoseconds), inode
 NO_STATS: Stats = (0, 0, 0, 0, 0)
 Index = dict[bytes, tuple[Stats, Oid]]  # each file that was recorded, by its path
+Files = dict[bytes, Identity]
 
 
 class Skipped(NamedTuple):
@@ -74,10 +77,11 @@ class Snapshot:
         stats, _ = self.index.get(path, (NO_STATS, b""))
         return abs(stats[2])
 
-    @cached_property
-    def places(self) -> dict[int, bytes]:
-        """Folders by their inode."""
-        return {inode: path for path, (inode, _) in self.folders.items()}
+    @property
+    def files(self) -> Files:
+        """All that were recorded or skipped."""
+        files = {path: (stats[4], stats[3]) for path, (stats, _) in self.index.items()}
+        return files | {path: (left.inode, left.at) for path, left in self.skipped.items()}
 
 
 class TooMuch(Exception):
@@ -90,9 +94,9 @@ def record(root: Path, store: Store) -> Snapshot:
     known = read_index(path)
     index = known.files or unread(read_index(path.with_suffix(".old")).files)
     if not index:  # all of it would be read before it is known that it is too much
-        counted = Scan(root, store, {}, set(), counts_only=True).run()
-        if counted.stopped:
-            return counted
+        found = listed(root)
+        if found.stopped:
+            return found
     snapshot = Scan(root, store, index, known.trees).run()
     if not snapshot.stopped:
         store.flush()
@@ -101,26 +105,23 @@ def record(root: Path, store: Store) -> Snapshot:
     return snapshot
 
 
-class Scan:
-    """One walk through the folder, beside the index of the walk before."""
+def listed(root: Path, before: Snapshot | None = None) -> Snapshot:
+    """What there is to record, unread; of what git would leave out, what was there `before`."""
+    return Scan(root, None, before.index if before else {}, set()).run()
 
-    def __init__(
-        self,
-        root: Path,
-        store: Store,
-        index: Index,
-        trees: set[Oid],
-        *,
-        counts_only: bool = False,
-    ) -> None:
-        self.root, self.store, self.index = root, store, index
-        self.trees, self.counts_only = trees, counts_only
+
+class Scan:
+    """One walk through the folder, beside the index of the walk before; nothing is read without a
+    store."""
+
+    def __init__(self, root: Path, store: Store | None, index: Index, trees: set[Oid]) -> None:
+        self.root, self.store, self.index, self.trees = root, store, index, trees
         self.workspace = Workspace(root)  # knows which hard links may be read
         self.inner_links = set[int]()  # inodes of files whose names are all in the folder
         self.found = Snapshot()
 
     def run(self) -> Snapshot:
-        self.found, self.links = Snapshot(at=time.time_ns()), Counter[tuple[int, int]]()
+        self.found, self.links = Snapshot(at=time.time_ns()), Counter[tuple[int, int, int]]()
         try:
             handle = os.open(self.root, FOLDER)
         except FileNotFoundError:  # it holds nothing
@@ -135,12 +136,20 @@ class Scan:
             self.found.stopped = str(much)
         finally:
             os.close(handle)
-        inner = {inode for (inode, names), seen in self.links.items() if seen == names}
-        if inner <= self.inner_links or self.counts_only:
+        inner = self.inner_now()
+        if inner <= self.inner_links or self.store is None:
             return self.found
         self.inner_links |= inner
         self.index = self.index | self.found.index  # what was read already is not read again
         return self.run()
+
+    def inner_now(self) -> set[int]:
+        """Inodes with all their names in the folder or among what a person deleted, which may come
+        back."""
+        rows, deleted = self.links.items(), Counter[tuple[int, int]]()
+        if any(seen < names for (_, _, names), seen in rows):
+            deleted.update(linked_names(Path(settings.PLANSIDE_HOME) / DELETED))
+        return {each[1] for each, seen in rows if seen + deleted[each[:2]] == each[2]}
 
     def rules_outside(self, handle: int) -> Rules:
         """What the folder's own git leaves out besides, by a file that is not part of it."""
@@ -198,7 +207,7 @@ class Scan:
 
     def add_tree(self, entries: list[tuple[bytes, Entry]]) -> Oid:
         """Those of the last recording are stored: thousands are not looked up each time."""
-        if self.counts_only:
+        if self.store is None:
             return NO_OID
         oid = self.store.add_tree(entries, self.trees)
         self.found.trees.add(oid)
@@ -278,7 +287,7 @@ class Scan:
         if status.st_size > LARGEST:
             return "too_large"
         if status.st_nlink > 1 and self.workspace.is_forbidden_link(status):
-            self.links[status.st_ino, status.st_nlink] += 1
+            self.links[status.st_dev, status.st_ino, status.st_nlink] += 1
             return "" if status.st_ino in self.inner_links else "hard_link"
         return ""
 
@@ -288,7 +297,7 @@ class Scan:
         Its mtime is made such that it is read again next time, if it may change again without
         another time: within the same tick of the clock, or while it was read.
         """
-        if self.counts_only:
+        if self.store is None:
             return stats, NO_OID
         name = path.rpartition(b"/")[2]
         try:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncGenerator
 from functools import partial
 
 from django.db.models import QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext
 
 from agents import persistence
 from agents.chains.schema import may_be_called
 from agents.chains.template import Output, parsed_or_text, text_of
 from agents.changes import recording
+from agents.changes.evidence import nanoseconds
 from agents.config.schema import macros_in
 from agents.db import in_db
 from agents.engine.available_tools import available_tools
@@ -232,7 +233,9 @@ def admit(step: Step, call: ToolCall) -> Tool | None:
     offer = available_tools(turn, tools_of_asking_task(step))
     refusal = offer.refusal(call)
     if call.state == ToolCall.State.RUNNING and (refusal or not offer.tools[call.tool].repeatable):
-        lost = [*turn.checkpoint.get("lost", ()), ran(call)]
+        now = timezone.now()
+        ran = [nanoseconds(each) for each in (call.started_at or now, now)]
+        lost = [*turn.checkpoint.get("lost", ()), ran]
         persistence.end_call(turn, call, ToolCall.State.INTERRUPTED, NO_RESULT, lost=lost)
         return None
     if refusal:
@@ -253,12 +256,6 @@ def admit(step: Step, call: ToolCall) -> Tool | None:
         add_message_at_top(turn, "approval", question, call=call.pk)
         raise TurnWaits(Turn.WaitingFor.APPROVAL)
     return tool
-
-
-def ran(call: ToolCall) -> list[int]:
-    """From when and until when at most, in nanoseconds."""
-    until = time.time_ns()
-    return [int(call.started_at.timestamp() * 1e9) if call.started_at else until, until]
 
 
 def settle(turn: Turn, call: ToolCall, state: str, result: str) -> Tool | None:

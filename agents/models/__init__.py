@@ -24,7 +24,7 @@ from agents.models.integrations import (
     ProviderListing,
     ToolSource,
 )
-from agents.models.recording import PersonEdit, Recording, SkippedFile, Undo
+from agents.models.recording import Observation, PersonEdit, Recording, SkippedFile, Undo
 from agents.models.search import SearchEntry
 from agents.models.trashed import Trashed
 from agents.models.turn import FileChange, Lane, Progress, StoredImage, ToolCall, Turn, TurnState
@@ -43,6 +43,7 @@ __all__ = [
     "Message",
     "ModelLesson",
     "OAuthLogin",
+    "Observation",
     "PersonEdit",
     "Preferences",
     "Progress",

@@ -8,7 +8,7 @@ from django.db import models
 
 from agents.models import fields
 from agents.models.conversation import Conversation
-from agents.models.turn import Turn
+from agents.models.turn import ToolCall, Turn
 from agents.notice_text import Sentence
 
 
@@ -24,19 +24,18 @@ class SkippedFile(TypedDict):
 
 Identity = tuple[int, int]  # inode and ctime, nanoseconds
 Identities = dict[str, Identity | None]
+StoredLook = dict[str, tuple[int, int, int, str]]
 
 
 class PersonEdit(models.Model):
     """Files that a person changed through Planside while a turn was recorded in their folder.
 
-    `files`: by path, as agents.tools.paths writes it, what they left there, or null; `folders` are
-    those that they lie in, as they were before. `began` and `ended` are nanoseconds since 1970. It
-    goes when no turn is recorded there any more.
+    `files`: by path, as agents.tools.paths writes it, what they left there, or null. `began` and
+    `ended` are nanoseconds since 1970. It goes when no turn is recorded there any more.
     """
 
     root = fields.FolderField()
     files: models.Field[Identities, Identities] = fields.JSONField(default=dict)
-    folders: models.Field[dict[str, Identity], dict[str, Identity]] = fields.JSONField(default=dict)
     began = models.BigIntegerField()
     ended = models.BigIntegerField()
 
@@ -53,9 +52,7 @@ class Recording(models.Model):
     `before`, `after` and `changes` name objects in the folder's store: two trees and a list, and
     `folders` the inodes and ctimes of its folders at the beginning. They are empty until there is
     one, where the folder holds too much (`stopped` says files or bytes) or could not be read
-    (failed), and again once they are no longer kept; the sums stay. `taken` are files and
-    folders that others removed or brought between two calls: path, and the ctime of where they
-    were, nanoseconds.
+    (failed), and again once they are no longer kept; the sums stay.
     Lines and files are those of the turn alone; `outside` counts the files that others changed
     meanwhile, `unsure` those of both or of which it cannot be told. `leaves_out` says that the
     folder has files which are neither recorded nor restored: rules of git's leave them out, they
@@ -73,12 +70,6 @@ class Recording(models.Model):
     after = fields.CharField(max_length=40, blank=True)
     changes = fields.CharField(max_length=40, blank=True)
     folders = fields.CharField(max_length=40, blank=True, default="", db_default="")
-    taken: models.Field[list[tuple[str, int]], list[tuple[str, int]]] = fields.JSONField(
-        default=list, db_default=models.Value([], models.JSONField())
-    )
-    written: models.Field[list[tuple[str, int, int]], list[tuple[str, int, int]]] = (
-        fields.JSONField(default=list, db_default=models.Value([], models.JSONField()))
-    )
     stopped = fields.CharField(max_length=6, choices=Stopped.choices, blank=True)
     skipped: models.Field[list[SkippedFile], list[SkippedFile]] = fields.JSONField(default=list)
     leaves_out = models.BooleanField(default=False)
@@ -107,6 +98,24 @@ class Recording(models.Model):
     def is_kept(self) -> bool:
         """Whether its changes can be read and taken back."""
         return bool(self.changes)
+
+
+class Observation(models.Model):
+    """What a look at a turn's folder found changed since the look before.
+
+    `call` is the one that ran meanwhile, if one did. `files`: by path, as agents.tools.paths writes
+    it, inode and ctime of what is there, or 0; the latest moment at which that came about; and the
+    path that it came from. `since` and `until`, like these, are nanoseconds since 1970.
+    """
+
+    recording = models.ForeignKey(Recording, models.CASCADE, related_name="observations")
+    call = models.ForeignKey(ToolCall, models.CASCADE, null=True, blank=True, related_name="+")
+    since = models.BigIntegerField()
+    until = models.BigIntegerField()
+    files: models.Field[StoredLook, StoredLook] = fields.JSONField(default=dict)
+
+    def __str__(self) -> str:
+        return f"look at {len(self.files)} files"
 
 
 class Undo(models.Model):

@@ -235,11 +235,6 @@ class ToolCall(models.Model):
     asked_at = models.DateTimeField(null=True, blank=True)
     # As Tool.writes has it; of one that an earlier version began, what its name says.
     writes = models.BooleanField(null=True, blank=True)
-    # Those in which something came or went while it ran, of the folders before the turn, each with
-    # the names that were there and are not, and those of new folders.
-    folders: models.Field[dict[str, list[str]] | None, dict[str, list[str]] | None] = (
-        fields.JSONField(null=True, blank=True)
-    )
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 

@@ -372,21 +372,22 @@ class Workspace:
     def links_in_home(self) -> set[tuple[int, int]] | None:
         """Device and inode of the home's files with several names; None for a workspace in it.
 
-        What was deleted there is the person's own, and nothing of Planside's lies very deep.
+        What was deleted there is the person's own.
         """
         home = Path(settings.PLANSIDE_HOME).resolve()
-        if self.root.resolve().is_relative_to(home):
-            return None
-        links = set()
-        for folder, below, names, handle in os.fwalk(home):
-            depth = len(Path(folder).relative_to(home).parts)
-            below[:] = sorted({*below} - {DELETED}) if depth < DEEPEST else []
-            for name in names:
-                with suppress(OSError):
-                    status = status_in(handle, name)
-                    if status.st_nlink > 1:
-                        links.add((status.st_dev, status.st_ino))
-        return links
+        return None if self.root.resolve().is_relative_to(home) else set(linked_names(home))
+
+
+def linked_names(top: Path) -> Iterator[tuple[int, int]]:
+    """Device and inode of each name below of files with several, but of what was deleted."""
+    for folder, below, names, handle in os.fwalk(top):
+        depth = len(Path(folder).relative_to(top).parts)
+        below[:] = sorted({*below} - {DELETED}) if depth < DEEPEST else []
+        for name in names:
+            with suppress(OSError):
+                status = status_in(handle, name)
+                if status.st_nlink > 1:
+                    yield status.st_dev, status.st_ino
 
 
 def is_ours(name: str) -> bool:

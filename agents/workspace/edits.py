@@ -25,7 +25,7 @@ def noted(workspace: Workspace, *paths: str) -> Iterator[list[str]]:
     if not Recording.objects.filter(root=root, ended_at=None).exists():
         yield later
         return
-    before, folders = identities(workspace, paths), folders_above(workspace, paths)
+    before = identities(workspace, paths)
     try:
         yield later
     finally:
@@ -35,7 +35,6 @@ def noted(workspace: Workspace, *paths: str) -> Iterator[list[str]]:
             PersonEdit.objects.create(
                 root=root,
                 files={path: after.get(path) for path in changed},
-                folders=folders,
                 began=began,
                 ended=time.time_ns(),
             )
@@ -53,17 +52,6 @@ def identities(workspace: Workspace, paths: Iterable[str]) -> dict[str, Identity
             for each in workspace.walk(path):
                 found[each.parts] = (each.status.st_ino, each.status.st_ctime_ns)
     return {text_of(parts): each for parts, each in found.items()}
-
-
-def folders_above(workspace: Workspace, paths: Iterable[str]) -> dict[str, Identity]:
-    found = dict[str, Identity]()
-    for path in paths:
-        with suppress(ToolFailed, OSError):
-            parts = workspace.entry_parts(path)
-            for depth in range(len(parts)):
-                status = workspace.status("/".join(parts[:depth]) or ".")
-                found[text_of(parts[:depth])] = (status.st_ino, status.st_ctime_ns)
-    return found
 
 
 def text_of(parts: Parts) -> str:

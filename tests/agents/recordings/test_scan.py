@@ -61,6 +61,17 @@ def aged(root):
     record(root)
 
 
+def test_a_second_name_is_recorded_while_the_first_lies_in_the_trash(root, own_home):
+    (root / "a").write_text("text")
+    (root / "b").hardlink_to(root / "a")
+    trash = own_home / "deleted-files" / "ada" / "key"
+    trash.mkdir(parents=True)
+    (root / "a").rename(trash / "item")
+    assert names(root, record(root)) == [b"b"]
+    (own_home / "elsewhere").hardlink_to(root / "b")
+    assert record(root).skipped.keys() == {b"b"}
+
+
 def test_content_permission_bits_and_links_are_recorded(root):
     (root / "a.txt").write_text("one")
     (root / "a.txt").chmod(0o640)

@@ -10,12 +10,11 @@ from django.utils import timezone
 
 from agents.db import in_db
 from agents.errors import TurnLost
-from agents.models import Recording, ToolCall, Turn, Undo
+from agents.models import Observation, Recording, ToolCall, Turn, Undo
 from plans import actions
 from tests.fake_model import call, say
 from tests.inner import AUTHORSHIP_TICK as CLOCK
 from tests.inner import (
-    FolderWatch,
     Scope,
     Store,
     claim,
@@ -462,19 +461,11 @@ class TestWhoseItIs:
         tell(c, "write")
         assert origins(Recording.objects.get()) == {"a.md": "own"}
 
-    def test_where_nothing_happens_between_two_calls_a_look_asks_the_database_nothing(
-        self, folder, monkeypatch
+    def test_of_two_calls_between_which_nothing_happens_to_their_files_nothing_is_noted(
+        self, folder
     ):
         c = linked(folder)
         (folder / "docs").mkdir()
-        asked = []
-
-        class Noted(FolderWatch):
-            def known_so_far(self):
-                asked.append(self.recording.pk)
-                return super().known_so_far()
-
-        monkeypatch.setattr(recordings, "FolderWatch", Noted)
         calls = [call("write_file", path=f"docs/{i}.md", content="text\n") for i in range(3)]
 
         def hers():
@@ -483,20 +474,22 @@ class TestWhoseItIs:
 
         scripted(self.apart(*calls[:2], hers))
         tell(c, "write")
-        assert len(asked) == 1
+        assert not Observation.objects.filter(call=None).exists()
+        assert origins(Recording.objects.get())["hers.md"] == "outside"
 
     @pytest.mark.parametrize(
         ("command", "whose"),
         [
             ("echo its >> a.md", {"a.md": "both"}),
             ("rm a.md", {"a.md": "both"}),
-            ("mv a.md b.md", {"a.md": "both", "b.md": "unsure"}),
+            ("mv a.md b.md", {"a.md": "both", "b.md": "both"}),
             ("echo its > b.md", {"a.md": "outside", "b.md": "own"}),
         ],
     )
     @pytest.mark.parametrize("is_replaced", [True, False])
+    @pytest.mark.parametrize("is_restarted", [True, False])
     def test_what_others_saved_between_two_commands_is_not_forgotten(
-        self, folder, command, whose, is_replaced
+        self, folder, command, whose, is_replaced, is_restarted
     ):
         c = linked(folder)
         (folder / "a.md").write_text("of before\n")
@@ -506,11 +499,35 @@ class TestWhoseItIs:
             saved.write_text("hers\n")
             saved.replace(folder / "a.md")
             until_files_are_older(CLOCK)
+            if is_restarted:
+                recordings.watches.clear()
             return shell(command)
 
         scripted(self.apart(shell("echo > c.md"), hers))
         tell(c, "write")
         assert origins(Recording.objects.get()) == {"c.md": "own", **whose}
+
+    def test_what_others_took_while_nobody_looked_is_not_forgotten(self, folder):
+        c = linked(folder)
+        for name in ("a.md", "b.md", "d/c.md"):
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text("of before\n")
+
+        def hers():
+            (folder / "a.md").unlink()
+            (folder / "d").rename(folder / "e")
+            until_files_are_older(CLOCK)
+            recordings.watches.clear()
+            return shell("echo its > a.md; rm b.md e/c.md")
+
+        scripted(self.apart(shell("echo > c.md"), hers))
+        tell(c, "write")
+        assert origins(Recording.objects.get()) == {
+            "a.md": "both",
+            "b.md": "own",
+            "c.md": "own",
+            "d/c.md": "outside",
+        }
 
     def test_what_others_brought_and_the_turn_moved_is_asked_about(self, folder):
         c = linked(folder)
@@ -528,8 +545,8 @@ class TestWhoseItIs:
         tell(c, "write")
         assert origins(Recording.objects.get()) == {
             "c.md": "own",
-            "docs/report.pdf": "unsure",
-            "docs/new/x": "unsure",
+            "docs/report.pdf": "both",
+            "docs/new/x": "both",
         }
 
     def test_what_happened_since_a_call_began_whose_process_died_is_asked_about(self, folder):
@@ -557,6 +574,16 @@ class TestWhoseItIs:
         scripted(self.apart(shell("echo > c.md"), shell("rm a.md"), hers))
         tell(c, "write")
         assert origins(Recording.objects.get()) == {"c.md": "own", "a.md": "both"}
+
+    def test_what_is_in_a_folder_that_the_turn_made_anew_is_its_own(self, folder):
+        c = linked(folder)
+        (folder / "d").mkdir()
+        (folder / "d" / "a.md").write_text("of before\n")
+        anew = 'r="$PWD"; cd ..; rm -r "$r"; mkdir -p "$r/d"; echo > "$r/d/b.md"; echo > "$r/c.md"'
+        scripted(self.apart(shell(anew), shell(f"echo > {folder}/e.md")))
+        tell(c, "write")
+        own = dict.fromkeys(("d/a.md", "d/b.md", "c.md", "e.md"), "own")
+        assert origins(Recording.objects.get()) == own
 
     def apart(self, *replies):
         """One call after the other, with some time in between."""
@@ -606,7 +633,7 @@ class TestWhoseItIs:
         }
         assert set(origins(recording).values()) == {"own"}
 
-    def test_what_is_gone_where_somebody_else_was_later_cannot_be_told(self, folder):
+    def test_what_is_gone_where_somebody_else_was_later_is_its_own(self, folder):
         c = linked(folder)
         for name in ("old.md", "gone.md", "hers.md"):
             (folder / name).write_text(f"{name}\n")
@@ -619,11 +646,9 @@ class TestWhoseItIs:
         tell(c, "write")
         found = changes_of(Recording.objects.get())
         assert {(each.path, each.was, each.origin) for each in found.values()} == {
-            ("new.md", "", "own"),
-            ("old.md", "", "unsure"),
-            ("gone.md", "", "unsure"),
-            ("hers.md", "", "unsure"),
-            ("hers-too.md", "", "outside"),
+            ("new.md", "old.md", "own"),
+            ("gone.md", "", "own"),
+            ("hers-too.md", "hers.md", "outside"),
         }
 
     def test_what_a_person_takes_from_a_folder_that_no_call_changed_is_theirs(self, folder):
@@ -642,8 +667,6 @@ class TestWhoseItIs:
         scripted(model)
         tell(c, "work")
         recording = Recording.objects.get()
-        [made] = recording.turn.tool_calls.all()
-        assert made.folders == {"its": ["own.txt"]}
         assert origins(recording) == {
             "its/own.txt": "own",
             "docs/hers.txt": "outside",

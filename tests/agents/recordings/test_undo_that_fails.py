@@ -75,7 +75,7 @@ def taken_back(root, store, change, **evidence):
     change()
     now = record(root, store)
     inodes = {path: inode for path, (inode, _) in first.folders.items()}
-    known = Evidence(0, ALWAYS, **{"folders": inodes, **evidence})
+    known = Evidence(0, ALWAYS, ALWAYS, **{"folders": inodes, **evidence})
     changes = changes_between(store, first.tree, {}, now, known)
     rows = undo_preview.preview(root, store, changes)
     modes = undo_preview.modes_in_tree(store, first.tree)

@@ -32,10 +32,21 @@ class Act:
     who: str
     what: str
     touched: set[str]
+    moved: dict[str, str] = field(default_factory=dict)  # to where, from where
 
 
 def differing(before: Mapping[str, object], after: Mapping[str, object]) -> set[str]:
     return {path for path in {*before, *after} if before.get(path) != after.get(path)}
+
+
+def act_between(who: str, what: str, before: Stamps, after: Stamps) -> Act:
+    def is_another(path: str, one: Stamps, other: Stamps) -> bool:
+        return path not in other or one[path][0] != other[path][0]
+
+    left = {each[0]: path for path, each in before.items() if is_another(path, before, after)}
+    came = {path: each[0] for path, each in after.items() if is_another(path, after, before)}
+    moved = {path: left[inode] for path, inode in came.items() if inode in left}
+    return Act(who, what, differing(before, after), moved)
 
 
 @dataclass
@@ -53,6 +64,14 @@ class TurnDone:
     def touched_by(self, is_own: bool) -> set[str]:
         own = (act.touched for act in self.acts if (act.who == self.token) == is_own)
         return set().union(*own)
+
+    def written_by(self, is_own: bool) -> set[str]:
+        """Those that they touched, or that hold what they touched before it was moved there."""
+        found = set[str]()
+        for act in self.acts:
+            came = {to for to, was in act.moved.items() if was in found}
+            found |= came | (act.touched if (act.who == self.token) == is_own else set())
+        return found
 
 
 @dataclass
@@ -113,7 +132,7 @@ class History:
     def by(self, who: str, what: str, act: Callable[[], object]) -> None:
         before = stamps_of(self.folder)
         act()
-        self.acts.append(Act(who, what, differing(before, stamps_of(self.folder))))
+        self.acts.append(act_between(who, what, before, stamps_of(self.folder)))
         self.log.append(f"{who}: {what}")
 
     def text(self) -> str:
@@ -215,7 +234,7 @@ class History:
         def ended() -> None:
             if pending:
                 what, was = pending.pop()
-                self.acts.append(Act(token, what, differing(was, stamps_of(self.folder))))
+                self.acts.append(act_between(token, what, was, stamps_of(self.folder)))
                 self.log.append(f"{token}: {what}")
 
         def step(made: int) -> tuple[str, dict[str, Any]] | None:
@@ -383,10 +402,11 @@ class History:
         turn.listed = sorted({each["path"] for each in answer["changes"] if each["path"]})
         turn.unsure = {path for path, called in listed.items() if called & {"unsure", "both"}}
         own, others = turn.touched_by(True), turn.touched_by(False)
+        by_own, by_others = turn.written_by(True), turn.written_by(False)
         for each in answer["changes"]:
             if each["origin"] in ("unsure", "both"):
                 paths = {each["path"], each["was"]} - {""}
-                both = bool(paths & own and paths & others)
+                both = bool(paths & by_own and paths & by_others)
                 whose = "both" if both else "own" if paths & own else "theirs"
                 self.count(f"{each['origin']} {whose} {each['kind']}")
                 words = f"{whose}, {each['kind']}: {turn.token} {sorted(paths)}"
