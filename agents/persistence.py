@@ -220,8 +220,7 @@ def resolve_error_cards(turn: Turn, *, stopped: bool = False) -> None:
     """Their error is over, or another card takes their place, or the turn was `stopped` before it
     was tried again: none offers a retry."""
     for message in turn.messages.filter(kind=Message.Kind.ERROR, meta__resolved=False):
-        ended = {"resolved": True, "next_try_at": None, "stopped": stopped}
-        message.meta = {**message.meta, **ended}
+        message.meta = {**message.meta, "resolved": True, "stopped": stopped}
         message.save(update_fields=["meta"])
         touch(message, turn.conversation_id)
 

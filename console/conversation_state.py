@@ -297,6 +297,15 @@ class ConversationState:
         return Asking.of(turn for turn in self.open_turns if not turn.hidden)
 
     @cached_property
+    def open_questions(self) -> set[int]:
+        """The messages that ask what is not answered yet: the last one of each turn that waits."""
+        asking = self.asked_here.questions
+        if not asking:
+            return set()
+        asked = Message.objects.filter(kind=Message.Kind.QUESTION, turn__in=asking).order_by("seq")
+        return set(dict(asked.values_list("turn", "pk")).values())
+
+    @cached_property
     def asked_in_chat(self) -> Asking:
         """The same of the reply that is being written."""
         return self.asked_here.of_turns(turn.pk for turn in self.chat_turns)

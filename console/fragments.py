@@ -56,6 +56,8 @@ STATE = {
 DRAWER = ("plan", "drawer-toggle")
 MOST_TOUCHED = 200  # turns that are drawn again after an undo
 NEAR_END = 30  # turns: of a plan that is over each is a line, and as many may be in view
+# What messages of these kinds say follows from what their turn does.
+BY_THEIR_TURN = (Message.Kind.APPROVAL, Message.Kind.QUESTION, Message.Kind.ERROR)
 AT_A_GLANCE = (*DRAWER, "dock", "status", "alarm")
 
 
@@ -246,14 +248,15 @@ def fold_pieces(
 
 
 def depends_on_others(message: Message, now: ConversationState, touched: Touched) -> bool:
-    """Cards show the plan, what a person sent whether it waits, an approval what was decided, the
-    card of an end which files were changed."""
+    """Cards show the plan, what a person sent whether it waits, an approval what was decided, a
+    question whether it is open, an error when it is tried again, the card of an end which files
+    were changed."""
     if touched.files and message.meta.get("closing"):
         return True
     if message.kind == Message.Kind.PLAN:
         return now.plan is not None and message.meta.get("plan") == now.plan.id
     return message.turn_id in touched.turns and (
-        message.role == "user" or message.kind == Message.Kind.APPROVAL
+        message.role == "user" or message.kind in BY_THEIR_TURN
     )
 
 
@@ -295,6 +298,8 @@ class Thread:
             extra["card"] = self.plan(int(plan))
         if message.turn_id in self.now.waiting_turns and not self.cleared:
             extra["waiting"] = True
+        if message.kind == Message.Kind.QUESTION and not self.cleared:
+            extra["asks"] = message.pk in self.now.open_questions
         return show("conversation/_message.html", self.now, **extra)
 
     def plan(self, pk: int) -> PlanSnapshot | None:

@@ -26,7 +26,6 @@ MOST_REST = WIDE // 2  # units for all waits and pauses
 SHAPES = {
     "failed": gettext_lazy("Failed"),
     "abandoned": gettext_lazy("Stopped or skipped"),
-    "waiting": gettext_lazy("Waits for you"),
     "waited": gettext_lazy("Waited for you"),
     "paused": gettext_lazy("Paused"),
 }
@@ -136,6 +135,8 @@ def draw(works: list[SubtaskTiming]) -> bool:
     at = 0.0
     for (_, _, attempt, work), each in zip(begun, times, strict=True):
         shape = "abandoned" if work.subtask.state == State.ABANDONED else shape_of(attempt)
+        if shape == "waiting":  # for how long stands behind its work
+            shape = "in_progress"
         parts = [(shape, each.worked, (WIDE - for_rests) / (worked or 1.0))]
         parts += [(name, length, for_rests / rested) for name, length in rests_of(each)]
         for name, seconds, scale in parts:

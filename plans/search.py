@@ -78,9 +78,10 @@ class PlanSummary:
     cost: Decimal | None = None
 
     @property
-    def done_words(self) -> str:
-        """4 checked, 2 by word, 1 no longer true: what is done, by what that is known."""
-        return done_words(self.checked, self.by_word, self.regressed)
+    def parts(self) -> str:
+        """4 checked, 2 by word, 1 no longer true, 1 abandoned: what is settled, and how."""
+        done = (self.checked, self.by_word, self.regressed)
+        return done_words(*done, abandoned=self.settled - sum(done))
 
 
 def search_plans(owner_id: int, wanted: Query) -> QuerySet[Plan]:

@@ -25,6 +25,7 @@ from agents.actions import (
     name_untitled,
     queue_turn,
     rename_conversation,
+    retry_now,
     retry_reply,
     save_draft,
     start_turn,

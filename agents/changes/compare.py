@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal, cast
+from typing import Literal
+
+from pydantic import TypeAdapter
 
 from agents.changes.authorship import Evidence, Origin, moment_of
-from agents.changes.ignore import NO_RULES, RULES, Rules
+from agents.changes.ignore import NO_RULES, RULES
 from agents.changes.scan import Skipped, Snapshot
-from agents.changes.store import Entry, Oid, Store, StoreBroken
+from agents.changes.store import Entry, Oid, Store
 from agents.text.diff import Alignment, file_lines, text_of_file
 from agents.tools.paths import path_text
 
@@ -121,7 +122,8 @@ def changes_between(
     """From one tree to what a later recording found. `skipped` was not recorded before."""
     pairs = dict(differing(store, before, now.tree))
     unknown, reported = {*skipped, *now.skipped}, set[bytes]()
-    rules = old_rules(store, before) if any(is_rules(path) for path in pairs) else None
+    has_rules = any(path.rpartition(b"/")[2] == RULES for path in pairs)
+    rules = old_rules(store, before) if has_rules else None
     found = []
     for path, (old, new) in pairs.items():
         sides = version(store, old), version(store, new)
@@ -131,8 +133,7 @@ def changes_between(
             was_there = there and evidence.was_there(path, there[1], now)
             if old is None and (was_there or (rules and rules(path))):
                 continue  # git left it out before
-            kind: Kind = "added" if old is None else "deleted" if new is None else "modified"
-            found.append(change(path, kind, evidence, now, sides=sides))
+            found.append(change(path, kind_of(*sides), evidence, now, sides=sides))
         elif hidden not in reported:
             reported.add(hidden)
             known = sides if hidden == path else (None, None)
@@ -165,6 +166,10 @@ def change(
     return Change(path_text(path), kind, *sides, origin=origin, why=why, at=iso(at))
 
 
+def kind_of(old: Version | None, new: Version | None) -> Kind:
+    return "added" if old is None else "deleted" if new is None else "modified"
+
+
 def within(path: bytes, unknown: Collection[bytes]) -> bytes | None:
     """The path, or a folder above it, if that was not recorded: what is in there is not known."""
     while unknown and path:
@@ -174,16 +179,12 @@ def within(path: bytes, unknown: Collection[bytes]) -> bytes | None:
     return None
 
 
-def is_rules(path: bytes) -> bool:
-    return path.rpartition(b"/")[2] == RULES
-
-
 def iso(moment: int) -> str:
     return datetime.fromtimestamp(moment / 1e9, UTC).isoformat() if moment else ""
 
 
 def version(store: Store, entry: Entry | None) -> Version | None:
-    return entry and Version(entry.mode, entry.oid.hex(), store.size_of(entry.oid))
+    return entry and Version(entry.mode, entry.oid.hex(), len(store.read(entry.oid)))
 
 
 def differing(
@@ -213,7 +214,9 @@ def old_rules(store: Store, tree: Oid) -> Callable[[bytes], bool]:
         rules, inside, parts = NO_RULES, tree, tuple(path.split(b"/"))
         for depth in range(len(parts)):
             entries = store.tree(inside)
-            rules = with_rules(store, rules, entries.get(RULES), depth)
+            file = entries.get(RULES)
+            if file and stat.S_ISREG(file.mode):
+                rules = rules.with_file(store.read(file.oid), depth)
             is_folder = depth < len(parts) - 1
             if rules.leave_out(parts[: depth + 1], is_folder):
                 return True
@@ -222,11 +225,6 @@ def old_rules(store: Store, tree: Oid) -> Callable[[bytes], bool]:
         return False
 
     return rules_leave_out
-
-
-def with_rules(store: Store, rules: Rules, entry: Entry | None, depth: int) -> Rules:
-    is_file = entry is not None and stat.S_ISREG(entry.mode)
-    return rules.with_file(store.read(entry.oid), depth) if entry and is_file else rules
 
 
 # Renames
@@ -320,25 +318,14 @@ def text_of(store: Store, side: Version | None) -> str | None:
 
 # As they are kept
 
+CHANGES = TypeAdapter(list[Change])
 
-def stored_changes(changes: list[Change]) -> bytes:
-    return json.dumps([asdict(each) for each in changes], separators=(",", ":")).encode()
+
+def store_changes(store: Store, changes: list[Change]) -> str:
+    """The name under which they can be read."""
+    return store.add_blob(CHANGES.dump_json(changes)).hex()
 
 
 def read_changes(store: Store, oid: str) -> list[Change]:
     """Raises StoreBroken."""
-    try:
-        documents = json.loads(store.read(bytes.fromhex(oid)))
-    except ValueError as error:
-        raise StoreBroken(oid) from error
-    return [as_change(each) for each in documents]
-
-
-def as_change(document: dict[str, object]) -> Change:
-    sides = {side: as_version(document[side]) for side in ("old", "new")}
-    others = tuple(cast(list[str], document.get("others", ())))
-    return Change(**{**document, **sides, "others": others})  # type: ignore[arg-type]
-
-
-def as_version(document: object) -> Version | None:
-    return Version(**document) if isinstance(document, dict) else None
+    return store.read_as(CHANGES, oid)

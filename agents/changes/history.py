@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from agents.changes.authorship import Origin
-from agents.changes.compare import Change, Version, counted
+from agents.changes.compare import Change, Kind, Version, counted, kind_of
 from agents.changes.store import Store, StoreBroken
 
 Key = tuple[str, bool]  # a path, and whether it was changed by others
@@ -27,12 +27,8 @@ class Course:
         return self.changes[-1].kind != "not_recorded"
 
     @property
-    def came(self) -> bool:
-        return self.is_known and self.old is None and self.new is not None
-
-    @property
-    def went(self) -> bool:
-        return self.is_known and self.old is not None and self.new is None
+    def kind(self) -> Kind:
+        return kind_of(self.old, self.new) if self.is_known else "not_recorded"
 
     def go_on(self, change: Change, old: Version | None, new: Version | None) -> None:
         """Others wrote in between if it is what none of these left or found."""
@@ -103,20 +99,19 @@ def renames(courses: dict[Key, Course], sources: dict[Key, str]) -> Iterator[tup
     taken = set()
     for key, was in sources.items():
         source = (was, key[1])
-        if source not in taken and courses[source].went and courses[key].came:
+        is_free = source not in taken and courses[source].kind == "deleted"
+        if is_free and courses[key].kind == "added":
             taken.add(source)
             yield key, was
 
 
 def whole(path: str, course: Course, was: str, source: Course) -> Change:
     """One change out of several."""
-    kind = "added" if course.came else "deleted" if course.went else "modified"
-    old = source.old if was else course.old
     return replace(
         course.changes[-1],
         path=path,
-        kind="renamed" if was else kind,  # type: ignore[arg-type]
-        old=old,
+        kind="renamed" if was else course.kind,
+        old=source.old,
         new=course.new,
         origin=course.origin if course.origin == source.origin else Origin.UNSURE,
         was=was,

@@ -6,7 +6,6 @@ whose time is the length of a path.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator
@@ -35,15 +34,15 @@ class Patterns:
     """The lines of a file as one set; by number, whether each leaves out, and folders only."""
 
     set: re2.Set
-    leaves_out: tuple[bool, ...]
-    folders_only: tuple[bool, ...]
+    lines: tuple[tuple[bool, bool], ...]
 
     def leave_out(self, path: bytes, is_folder: bool) -> bool | None:
         """The last line that fits counts; None where there is none."""
         found: list[int] = self.set.Match(path) or []
         for number in sorted(found, reverse=True):
-            if is_folder or not self.folders_only[number]:
-                return self.leaves_out[number]
+            leaves_out, folders_only = self.lines[number]
+            if is_folder or not folders_only:
+                return leaves_out
         return None
 
 
@@ -62,8 +61,8 @@ def patterns_of(content: bytes, most: int) -> Patterns:
             fitting.Add(expression)
         fitting.Compile()
     except re2.error:
-        return Patterns(fitting, (), ())
-    return Patterns(fitting, tuple(out for _, out, _ in lines), tuple(only for *_, only in lines))
+        lines = []
+    return Patterns(fitting, tuple((out, only) for _, out, only in lines))
 
 
 def expressions_in(content: bytes) -> Iterator[tuple[bytes, bool, bool]]:
@@ -85,24 +84,16 @@ def expressions_in(content: bytes) -> Iterator[tuple[bytes, bool, bool]]:
 
 @dataclass(frozen=True)
 class Rules:
-    """Those that hold in a folder: of itself, then of the folders above it.
+    """Those that hold in a folder: of itself, then of the folders above it."""
 
-    `digest` is another one as soon as any of them is.
-    """
-
-    digest: bytes = b""
     # By how many parts of a path lead there.
     levels: tuple[tuple[int, Patterns], ...] = ()
 
     def with_file(self, content: bytes, depth: int) -> Rules:
         """With those of the `.gitignore` of a folder this deep."""
-        seen = b"%s%d\0%s" % (self.digest, depth, content)
-        digest = hashlib.sha1(seen, usedforsecurity=False).digest()
-        room = MOST_PATTERNS - sum(len(patterns.leaves_out) for _, patterns in self.levels)
+        room = MOST_PATTERNS - sum(len(patterns.lines) for _, patterns in self.levels)
         patterns = patterns_of(content, room)
-        return Rules(
-            digest, ((depth, patterns), *self.levels) if patterns.leaves_out else self.levels
-        )
+        return Rules(((depth, patterns), *self.levels)) if patterns.lines else self
 
     def leave_out(self, parts: Parts, is_folder: bool) -> bool:
         """Whether git would, of what lies in a folder that it does not leave out."""

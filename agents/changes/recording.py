@@ -11,10 +11,11 @@ import json
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from django.db import transaction
@@ -27,15 +28,13 @@ from agents.changes.compare import (
     Change,
     Sums,
     changes_between,
-    read_changes,
-    stored_changes,
+    store_changes,
     sums_of,
 )
 from agents.changes.evidence import add_recorded, evidence_of, seen_so_far, stored_files
 from agents.changes.scan import Skipped, Snapshot, record
-from agents.changes.store import Oid, Store, StoreBroken
+from agents.changes.store import Store, StoreBroken
 from agents.changes.undo import finish_undos, unfinished
-from agents.changes.unified import diff_text, patch_text
 from agents.changes.watch import FolderWatch
 from agents.db import in_db
 from agents.errors import Refused
@@ -52,6 +51,7 @@ turn_recorded = Signal()
 MOST_DIFF = 60_000  # characters of a diff for a model
 AGAIN = 5.0  # seconds until an undo that is still not over is looked at once more
 MOST_SKIPPED = 1_000  # files that are named as not recorded
+T = TypeVar("T")
 FAILURES = (OSError, Refused, StoreBroken)
 
 # Of turns that are at work here; where there is none, everything is looked at.
@@ -125,13 +125,13 @@ def save_look(turn: Turn, look: Look, call: ToolCall | None = None) -> None:
 
 async def record_before(turn: Turn) -> None:
     root = await in_db(folder_of, turn)
-    began = timezone.now()
-    snapshot, folders = await RECORDINGS.run(recorded, root)
-    if snapshot.stopped == Recording.Stopped.FAILED and await is_being_undone(root):
-        await wait_for_undos(root)
+    while True:
         began = timezone.now()
-        snapshot, folders = await RECORDINGS.run(recorded, root)
-    recording = await in_db(save_before, turn, root, began, snapshot, folders)
+        snapshot, folders = await RECORDINGS.run(recorded, root, stored_folders)
+        if snapshot.stopped != Recording.Stopped.FAILED or not await is_being_undone(root):
+            break
+        await wait_for_undos(root)
+    recording = await in_db(save_before, turn, root, began, snapshot, folders or "")
     watches[turn] = FolderWatch(recording, snapshot)
     await wait_for_undos(root)
 
@@ -156,23 +156,28 @@ def folder_of(turn: Turn) -> Path:
     return permissions.of_turn(turn).folder.resolve()
 
 
-def recorded(root: Path) -> tuple[Snapshot, Oid]:
-    """What the folder holds now, and the list of its folders in the store; where it cannot be
-    recorded, that it failed."""
+def recorded(root: Path, store_more: Callable[[Store, Snapshot], T]) -> tuple[Snapshot, T | None]:
+    """What the folder holds now, and what more is stored of it; where it cannot be recorded, that
+    it failed."""
     try:
         with Store.of(root) as store, store.locked(root):
             snapshot = record(root, store)
-            folders = [(path_text(path), *each) for path, each in snapshot.folders.items()]
-            oid = b"" if snapshot.stopped else store.add_blob(json.dumps(folders).encode())
+            more = None if snapshot.stopped else store_more(store, snapshot)
             store.flush()
-            return snapshot, oid
+            store.gather_small()
+            return snapshot, more
     except FAILURES:
         log.exception("%s could not be recorded", root)
-        return Snapshot(stopped=Recording.Stopped.FAILED), b""
+        return Snapshot(stopped=Recording.Stopped.FAILED), None
+
+
+def stored_folders(store: Store, snapshot: Snapshot) -> str:
+    folders = [(path_text(path), *each) for path, each in snapshot.folders.items()]
+    return store.add_blob(json.dumps(folders).encode()).hex()
 
 
 def save_before(
-    turn: Turn, root: Path, began: datetime, snapshot: Snapshot, folders: Oid
+    turn: Turn, root: Path, began: datetime, snapshot: Snapshot, folders: str
 ) -> Recording:
     with persistence.fenced(turn):
         recording, _ = Recording.objects.get_or_create(
@@ -180,7 +185,7 @@ def save_before(
             defaults={
                 "root": str(root),
                 "before": snapshot.tree.hex(),
-                "folders": folders.hex(),
+                "folders": folders,
                 "stopped": snapshot.stopped,
                 "skipped": listed(snapshot),
                 "leaves_out": snapshot.leaves_out,
@@ -198,16 +203,7 @@ def listed(snapshot: Snapshot) -> list[SkippedFile]:
 
 # After
 
-
-@dataclass
-class Found:
-    """What a turn has come to in its folder."""
-
-    after: str = ""
-    changes: str = ""
-    sums: Sums = field(default_factory=Sums)
-    stopped: str = ""
-    leaves_out: bool = False
+FOUND = ("after", "changes", "stopped", "leaves_out", *asdict(Sums()))
 
 
 async def record_after(turn: Turn) -> None:
@@ -221,9 +217,10 @@ async def record_ended(turn_id: int) -> None:
     await end_recording(turn_id, save_ended)
 
 
-async def end_recording(turn_id: int, save: Callable[[Recording, Found], None]) -> None:
+async def end_recording(turn_id: int, save: Callable[[Recording], object]) -> None:
     if recording := await in_db(open_recording, turn_id):
-        await in_db(save, recording, await found_now(recording))
+        await compare_now(recording)
+        await in_db(save, recording)
 
 
 async def record_all_ended() -> None:
@@ -242,65 +239,25 @@ def open_recording(turn_id: int) -> Recording | None:
     return Recording.objects.filter(pk=turn_id, ended_at=None).select_related("turn").first()
 
 
-async def changes_so_far(turn_id: int) -> list[Change]:
-    """Of a turn that has not ended, the folder as it is at this moment; of one that has, those that
-    were recorded. Nothing where none are known."""
-    recording = await in_db(Recording.objects.filter(pk=turn_id).select_related("turn").first)
-    if recording is None or recording.stopped:
-        return []
-    if recording.ended_at:
-        return await RECORDINGS.run(kept_changes, recording)
-    recording.changes = (await found_now(recording)).changes
-    return await RECORDINGS.run(kept_changes, recording)
+async def compare_now(recording: Recording) -> None:
+    """Note in the row, unsaved, what is another in the folder now, and whose changes these are."""
+    if not recording.stopped:
+        evidence = await in_db(evidence_of, recording)
+        await RECORDINGS.run(compare_with, recording, evidence)
 
 
-def as_diff(root: Path, changes: list[Change], longest: int) -> str:
-    with Store.of(root) as store:
-        return diff_text(store, changes, longest)
+def compare_with(recording: Recording, evidence: Evidence) -> None:
+    def store_changed(store: Store, now: Snapshot) -> tuple[str, Sums]:
+        add_recorded(evidence, store, recording)
+        changes = changes_now(store, recording, evidence, now)
+        return store_changes(store, changes), sums_of(changes)
 
-
-def as_patch(root: Path, changes: list[Change], longest: int) -> str:
-    with Store.of(root) as store:
-        return patch_text(store, changes, longest)
-
-
-def kept_changes(recording: Recording) -> list[Change]:
-    """Nothing where they are not kept any more."""
-    if not recording.changes:
-        return []
-    try:
-        with Store.of(Path(recording.root)) as store:
-            return read_changes(store, recording.changes)
-    except StoreBroken:
-        log.exception("the changes of turn %s cannot be read", recording.pk)
-        return []
-
-
-async def found_now(recording: Recording) -> Found:
-    """The folder as it is now beside what it was, and whose changes these are."""
-    if recording.stopped:
-        return Found(stopped=recording.stopped)
-    evidence = await in_db(evidence_of, recording)
-    return await RECORDINGS.run(compared, recording, evidence)
-
-
-def compared(recording: Recording, evidence: Evidence) -> Found:
-    root = Path(recording.root)
-    try:
-        with Store.of(root) as store, store.locked(root):
-            snapshot = record(root, store)
-            if snapshot.stopped:
-                return Found(stopped=snapshot.stopped)
-            add_recorded(evidence, store, recording)
-            changes = changes_now(store, recording, evidence, snapshot)
-            oid = store.add_blob(stored_changes(changes))
-            store.flush()
-            store.gather_small()
-            sums, leaves_out = sums_of(changes), snapshot.leaves_out
-            return Found(snapshot.tree.hex(), oid.hex(), sums, leaves_out=leaves_out)
-    except FAILURES:
-        log.exception("%s could not be recorded", root)
-        return Found(stopped=Recording.Stopped.FAILED)
+    now, changed = recorded(Path(recording.root), store_changed)
+    recording.after, recording.stopped = now.tree.hex(), now.stopped
+    recording.leaves_out |= now.leaves_out
+    recording.changes, sums = changed or ("", Sums())
+    for name, number in asdict(sums).items():
+        setattr(recording, name, number)
 
 
 def changes_now(
@@ -317,33 +274,25 @@ def changes_now(
     return changes_between(store, before, skipped, snapshot, evidence)
 
 
-def save_after(turn: Turn, recording: Recording, found: Found) -> None:
+def save_after(turn: Turn, recording: Recording) -> None:
     with persistence.fenced(turn):
-        save_found(recording, found)
+        save_found(recording)
 
 
 @transaction.atomic
-def save_ended(recording: Recording, found: Found) -> None:
+def save_ended(recording: Recording) -> None:
     """Readers hear of it; nobody else does, the turn is over. One that is tried again by now
     records its end itself."""
     turn = recording.turn
     events.lock_conversation(turn.conversation_id)
     is_open = Turn.objects.filter(pk=turn.pk, state__in=Turn.OPEN_STATES).exists()
-    if not is_open and save_found(recording, found):
+    if not is_open and save_found(recording):
         events.record(turn.conversation_id, "turn.recorded", f"turn:{turn.pk}")
         turn_recorded.send(sender=Recording, turn=turn)
 
 
-def save_found(recording: Recording, found: Found) -> bool:
+def save_found(recording: Recording) -> bool:
     """Whether it was the first; a second one would tell of what came after the turn."""
+    found = {name: getattr(recording, name) for name in FOUND}
     rows = Recording.objects.filter(pk=recording.pk, ended_at=None)
-    return bool(
-        rows.update(
-            after=found.after,
-            changes=found.changes,
-            stopped=found.stopped,
-            leaves_out=recording.leaves_out or found.leaves_out,
-            ended_at=timezone.now(),
-            **asdict(found.sums),
-        )
-    )
+    return bool(rows.update(ended_at=timezone.now(), **found))

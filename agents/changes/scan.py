@@ -23,7 +23,15 @@ from django.conf import settings
 from agents.changes.ignore import LARGEST_RULES, NEVER, NO_RULES, RULES, Rules
 from agents.changes.store import Entry, Oid, Store
 from agents.models.recording import Identity
-from agents.tools.confinement import DELETED, FILE, FOLDER, TRASH, Workspace, linked_names
+from agents.tools.confinement import (
+    DELETED,
+    FILE,
+    FOLDER,
+    TRASH,
+    Workspace,
+    is_ours,
+    linked_names,
+)
 
 LARGEST = 20_000_000  # bytes of a file that is kept
 MOST_FILES, MOST_BYTES = 50_000, 1_000_000_000
@@ -33,7 +41,6 @@ SECOND = 1_000_000_000  # in nanoseconds
 CLOCK = 100_000_000  # by how much a file's time may lie behind, nanoseconds
 PACKAGES = NEVER - {b".git", b".hg", b".svn", os.fsencode(TRASH)}
 NO_OID = b"\0" * 20
-OURS = (b".part", b".tmp")  # half written files of ours, after a dot and 16 hex digits
 
 Stats = tuple[int, int, int, int, int]  # mode, size, mtime, ctime (nanoseconds), inode
 NO_STATS: Stats = (0, 0, 0, 0, 0)
@@ -92,7 +99,10 @@ def record(root: Path, store: Store) -> Snapshot:
     """Record the folder; what is new is on the disk afterwards. The caller holds the lock."""
     path = store.folder / "index"
     known = read_index(path)
-    index = known.files or unread(read_index(path.with_suffix(".old")).files)
+    index = known.files
+    if not index:  # what was recorded, by its names alone: the objects are not to be counted on
+        old = read_index(path.with_suffix(".old")).files
+        index = {path: (NO_STATS, oid) for path, (_, oid) in old.items()}
     if not index:  # all of it would be read before it is known that it is too much
         found = listed(root)
         if found.stopped:
@@ -131,7 +141,9 @@ class Scan:
             self.found.stopped = "failed"
             return self.found
         try:
-            self.found.tree = self.folder(handle, (), self.rules_outside(handle), False)
+            # What the folder's own git leaves out besides, by a file that is not part of it.
+            rules = self.with_rules(NO_RULES, handle, b".git/info/exclude", 0)
+            self.found.tree = self.folder(handle, (), rules, False)
         except TooMuch as much:
             self.found.stopped = str(much)
         finally:
@@ -151,27 +163,10 @@ class Scan:
             deleted.update(linked_names(Path(settings.PLANSIDE_HOME) / DELETED))
         return {each[1] for each, seen in rows if seen + deleted[each[:2]] == each[2]}
 
-    def rules_outside(self, handle: int) -> Rules:
-        """What the folder's own git leaves out besides, by a file that is not part of it."""
-        try:
-            inside = os.open(b".git/info", FOLDER, dir_fd=handle)
-        except OSError:
-            return NO_RULES
-        try:
-            return self.with_rules(NO_RULES, inside, b"exclude", 0)
-        finally:
-            os.close(inside)
-
     def with_rules(self, rules: Rules, handle: int, name: bytes, depth: int) -> Rules:
-        try:
-            file = os.open(name, FILE, dir_fd=handle)
-        except OSError:
-            return rules
-        with os.fdopen(file, "rb") as opened:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                return rules
-            content = opened.read(LARGEST_RULES)
-        return rules.with_file(content, depth) if content.strip() else rules
+        with suppress(OSError, ValueError):
+            return rules.with_file(read_start(name, handle, LARGEST_RULES), depth)
+        return rules
 
     def folder(self, handle: int, parts: tuple[bytes, ...], rules: Rules, known_only: bool) -> Oid:
         """The tree of a folder. `known_only` where git would leave it out: of what was recorded
@@ -198,7 +193,7 @@ class Scan:
                 if not is_out or path in self.folders_before:
                     entry = self.child(handle, (*parts, name), rules, is_out)
             elif path in self.index or not (
-                known_only or is_ours(name) or rules.leave_out((*parts, name), False)
+                known_only or is_ours(each.name) or rules.leave_out((*parts, name), False)
             ):
                 entry = self.file(handle, path, each)
             if entry:
@@ -301,10 +296,7 @@ class Scan:
             return stats, NO_OID
         name = path.rpartition(b"/")[2]
         try:
-            if stat.S_ISLNK(stats[0]):
-                content = os.fsencode(os.readlink(name, dir_fd=handle))
-            else:
-                content = read_plain(name, handle, LARGEST)
+            content = content_of(name, handle, stats[0], LARGEST)
             now = stats_of(os.stat(name, dir_fd=handle, follow_symlinks=False))
         except FileNotFoundError:
             return None
@@ -349,11 +341,6 @@ def read_index(path: Path) -> Known:
     return Known({}, set())
 
 
-def unread(index: Index) -> Index:
-    """Of an index whose objects are not to be counted on: what was recorded, by its names alone."""
-    return {path: (NO_STATS, oid) for path, (_, oid) in index.items()}
-
-
 def write_index(path: Path, known: Known) -> None:
     """Not synced: one that is lost costs time alone."""
     body = marshal.dumps(tuple(known))
@@ -363,17 +350,20 @@ def write_index(path: Path, known: Known) -> None:
         unfinished.replace(path)
 
 
-def is_ours(name: bytes) -> bool:
-    return name.startswith(b".") and name.endswith(OURS) and len(name) in (21, 22)
-
-
-def read_plain(name: bytes, handle: int, largest: int) -> bytes:
-    """Raises ValueError for what is no ordinary file, or has grown too large."""
-    file = os.open(name, FILE, dir_fd=handle)
-    with os.fdopen(file, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise ValueError
-        content = opened.read(largest + 1)
+def content_of(name: bytes, handle: int, mode: int, largest: int) -> bytes:
+    """What a file holds, or where a link leads. Raises ValueError for what is neither, or has grown
+    too large."""
+    if stat.S_ISLNK(mode):
+        return os.fsencode(os.readlink(name, dir_fd=handle))
+    content = read_start(name, handle, largest + 1)
     if len(content) > largest:
         raise ValueError
     return content
+
+
+def read_start(name: bytes, handle: int, most: int) -> bytes:
+    """So many bytes of an ordinary file. Raises ValueError for what is none."""
+    with open(name, "rb", opener=lambda name, _: os.open(name, FILE, dir_fd=handle)) as opened:
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            raise ValueError
+        return opened.read(most)

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from django.utils.translation import gettext
 from filelock import FileLock, Timeout
@@ -33,10 +33,12 @@ from agents.models.fields import stored_folder
 if TYPE_CHECKING:
     from dulwich.objects import ObjectID
     from dulwich.pack import Pack
+    from pydantic import TypeAdapter
 
 log = logging.getLogger(__name__)
 
 Oid = bytes  # 20 bytes
+T = TypeVar("T")
 
 MOST_PENDING = 64_000_000  # bytes of objects that are held before they become a pack
 MOST_PACKS = 16  # of a generation; the small ones among more are put together
@@ -180,6 +182,13 @@ class Store:
         """The content of an object. Raises StoreBroken."""
         return self.read_any(oid)[1]
 
+    def read_as(self, kind: TypeAdapter[T], oid: str) -> T:
+        """What a JSON document says. Raises StoreBroken."""
+        try:
+            return kind.validate_json(self.read(bytes.fromhex(oid)))
+        except ValueError as error:
+            raise StoreBroken(oid) from error
+
     def read_any(self, oid: Oid) -> tuple[int, bytes]:
         """Its kind besides. What is not found may be in packs that came since."""
         if len(oid) != 20:
@@ -215,9 +224,6 @@ class Store:
                 why = "it is another one"
         # Here, or the error would hold the pack open.
         raise StoreBroken(f"{oid.hex()}: {why}", for_now=for_now)
-
-    def size_of(self, oid: Oid) -> int:
-        return len(self.read(oid))
 
     def holds(self, oid: Oid) -> bool:
         """Whether it can be read. A writer who asks is going to name it: the newest generation has

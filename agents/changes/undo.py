@@ -6,6 +6,8 @@ out to its end: each step is done, or its file is left as somebody changed it me
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import os
 from collections import Counter
@@ -22,11 +24,10 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from agents import events, persistence
-from agents.actors import Actor, name_of
 from agents.changes.compare import Change
 from agents.changes.store import Store, StoreBroken
-from agents.changes.undo_preview import Fate, FolderMode, Row, digest_of, preview, steps_for
-from agents.changes.undo_steps import Stayed, Step, carry_out, read_steps, stored_steps
+from agents.changes.undo_preview import Fate, FolderMode, Row, preview, steps_for
+from agents.changes.undo_steps import Stayed, Step, carry_out, read_steps, store_steps
 from agents.db import in_db
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.models import Conversation, Lane, Message, Recording, Turn, TurnState, Undo
@@ -47,13 +48,6 @@ log = logging.getLogger(__name__)
 files_restored = Signal()
 P = ParamSpec("P")
 
-# Else what it was is not kept.
-WHY_LOST = {
-    "no_way": Stayed.BLOCKED,
-    "folder_there": Stayed.BLOCKED,
-    "unreadable": Stayed.FORBIDDEN,
-}
-
 
 @dataclass(frozen=True)
 class Wanted:
@@ -64,26 +58,27 @@ class Wanted:
     force: tuple[str, ...] | bool = ()
     seen: str = ""
 
-    def names(self, path: str) -> bool:
-        return self.paths is None or path in self.paths
-
     def means(self, row: Row) -> bool:
         """Whether it, or what was moved with it, is named."""
-        return any(map(self.names, (row.path, *row.others)))
+        return self.paths is None or not row.together.isdisjoint(self.paths)
 
     def takes(self, row: Row) -> bool:
-        paths = {row.path, *row.others}
-        if not self.means(row):
-            return False
-        if row.needs_word and self.force is not True:
-            return not paths.isdisjoint(self.force or ())
-        return True
+        is_said = self.force is True or not row.together.isdisjoint(self.force or ())
+        return self.means(row) and (is_said or not row.needs_word)
 
 
 @dataclass(frozen=True)
 class Preview:
     rows: list[Row]
-    digest: str
+
+    @property
+    def digest(self) -> str:
+        """Another one as soon as the preview would be."""
+        facts = [
+            (row.path, row.fate, row.now and row.now.oid, row.to and row.to.oid)
+            for row in self.rows
+        ]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
 class PreviewChanged(Conflict):
@@ -97,44 +92,34 @@ class NothingToUndo(Conflict):
 def undo_preview(conversation: Conversation, root: str, changes: Iterable[Change]) -> Preview:
     """What taking these changes back would do now. It shows how files are by now, so it is
     for whoever may still work in the folder."""
-    folder = Path(root)
-    demand_folder(conversation, folder)
-    with while_kept(), Store.of(folder) as store, store.locked(folder):
-        rows = preview(folder, store, changes)
+    with locked_store(conversation, root) as store:
+        rows = preview(Path(root), store, changes)
         store.flush()
-    return Preview(rows, digest_of(rows))
+    return Preview(rows)
 
 
 def undo(
-    conversation: Conversation,
-    root: str,
+    row: Undo,
     changes: list[Change],
-    subject: str,
-    sentence: Sentence,
-    by: Actor,
     wanted: Wanted,
     mode_before: Callable[[Store], FolderMode],
-    reverses: Undo | None = None,
 ) -> Undo:
-    """Take the changes back, at once. `sentence` reports it in the conversation; `mode_before`
-    knows the folders as they were before the changes.
+    """Take the changes back, at once. The new `row` says of what they are, where and by whom;
+    `mode_before` knows the folders as they were before them.
 
     Raises Conflict where nothing is left to be undone, or a turn writes in the folder.
     """
-    folder = Path(root)
-    demand_folder(conversation, folder)
-    with while_kept(), Store.of(folder) as store, store.locked(folder):
+    folder = Path(row.root)
+    with locked_store(row.conversation, row.root) as store:
         rows = preview(folder, store, changes)
-        if wanted.seen and wanted.seen != digest_of(rows):
+        if wanted.seen and wanted.seen != Preview(rows).digest:
             raise PreviewChanged(gettext("The files have changed since: look once more."))
         demand_named(wanted, changes)
         steps = steps_for(folder, rows, wanted.takes, mode_before(store))
         if not steps:
-            raise NothingToUndo(why_nothing([row for row in rows if wanted.names(row.path)]))
-        oid = store.add_blob(stored_steps(steps))
+            raise NothingToUndo(why_nothing([row for row in rows if wanted.means(row)]))
+        row.steps = store_steps(store, steps)
         store.flush()
-        row = Undo(conversation=conversation, root=root, subject=subject, sentence=sentence)
-        row.steps, row.by, row.reverses = oid.hex(), name_of(by), reverses
         row.whole = all(wanted.takes(each) and each.fate != Fate.LOST for each in rows)
         row.kept = kept_of(rows, wanted)
         begin(row)
@@ -144,19 +129,26 @@ def undo(
 
 def kept_of(rows: list[Row], wanted: Wanted) -> dict[str, str]:
     """By path, why files stay that are meant: no word was given for them, or none would help."""
-    lost = {
-        row.path: str(WHY_LOST.get(row.why, Stayed.NOT_KEPT))
-        for row in rows
-        if row.fate == Fate.LOST and row.why != "moved"
-    }
-    kept = {}
+    lost = {row.path: row.stayed for row in rows if row.fate == Fate.LOST and row.why != "moved"}
+    kept = dict[str, str]()
     for row in filter(wanted.means, rows):
         if row.fate == Fate.LOST:
             whys = (lost[path] for path in (row.path, *row.others) if path in lost)
-            kept[row.path] = next(whys, str(Stayed.BLOCKED))
+            kept[row.path] = str(next(whys, Stayed.BLOCKED))
         elif not wanted.takes(row):
-            kept[row.path] = row.fate.stayed
+            kept[row.path] = str(row.stayed)
     return kept
+
+
+@contextmanager
+def locked_store(conversation: Conversation, root: str) -> Iterator[Store]:
+    """Raises Conflict where the agent works in another folder by now, or may not any more, and
+    NotFound where what was recorded cannot be read."""
+    folder = Path(root)
+    if permissions.of_conversation(conversation).folder.resolve() != folder:
+        raise Conflict(gettext("The agent does not work in that folder any more."))
+    with while_kept(), Store.of(folder) as store, store.locked(folder):
+        yield store
 
 
 @contextmanager
@@ -189,12 +181,6 @@ def why_nothing(rows: list[Row]) -> str:
     if rows:
         return gettext("Nothing to undo: what is left cannot be put back.")
     return gettext("Nothing to undo.")
-
-
-def demand_folder(conversation: Conversation, root: Path) -> None:
-    """The agent's folder may be another one by now, or not open to it any more."""
-    if permissions.of_conversation(conversation).folder.resolve() != root:
-        raise Conflict(gettext("The agent does not work in that folder any more."))
 
 
 def demand_quiet(root: str) -> None:
@@ -356,9 +342,6 @@ def steps_of(row: Undo) -> list[Step]:
     """What an undo itself has done. Raises NotFound where that is not kept any more."""
     if not row.steps:
         raise NotFound(gettext("What it changed is not kept any more."))
-    try:
-        with Store.of(Path(row.root)) as store:
-            steps = read_steps(store, row.steps)
-    except (StoreBroken, ValueError):
-        raise NotFound(gettext("What it changed is not kept any more.")) from None
+    with while_kept(), Store.of(Path(row.root)) as store:
+        steps = read_steps(store, row.steps)
     return [step for step in steps if step.path not in row.kept]

@@ -5,8 +5,6 @@ What was moved goes back at all of its paths or at none; what others wrote goes 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import stat
 from collections import defaultdict
@@ -25,8 +23,7 @@ from agents.changes.undo_steps import (
     found,
     in_the_way,
     joined,
-    kind_at,
-    mode_now,
+    mode_at,
     version_at,
 )
 from agents.tools.base import ToolFailed
@@ -44,10 +41,13 @@ class Fate(StrEnum):
     UNSURE = "unsure"  # the same: more than one wrote it
     LOST = "not_kept"  # what it was, or what it is now, is not kept; or something is in the way
 
-    @property
-    def stayed(self) -> str:
-        """Why a file that needs a word and got none stays."""
-        return str(Stayed.UNSURE if self == Fate.UNSURE else Stayed.CHANGED)
+
+NEED_WORD = {Fate.CHANGED: Stayed.CHANGED, Fate.UNSURE: Stayed.UNSURE}
+LOST = {  # else what it was is not kept
+    "no_way": Stayed.BLOCKED,
+    "folder_there": Stayed.BLOCKED,
+    "unreadable": Stayed.FORBIDDEN,
+}
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,23 @@ class Row:
     now: Version | None
     to: Version | None
     changed_at: int = 0  # nanoseconds, of what was changed since
-    why: str = ""  # of one that stays: not_recorded, unreadable, folder_there, no_way, moved
+    # Of one that stays: not_recorded, unreadable, folder_there, no_way, moved; of what comes back
+    # only where another goes that needs a word: in_the_way
+    why: str = ""
     others: tuple[str, ...] = ()  # that go back with it or not at all: it was moved between them
 
     @property
+    def together(self) -> set[str]:
+        return {self.path, *self.others}
+
+    @property
     def needs_word(self) -> bool:
-        return self.fate in (Fate.CHANGED, Fate.UNSURE)
+        return self.fate in NEED_WORD
+
+    @property
+    def stayed(self) -> Stayed:
+        """Why it stays, or would without a word."""
+        return NEED_WORD.get(self.fate) or LOST.get(self.why, Stayed.NOT_KEPT)
 
 
 def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
@@ -96,7 +107,13 @@ def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
         before = rows
         going = {row.path for row in rows if row.to is None and row.fate != Fate.LOST}
         rows = closed_under_moves([possible(root, row, going) for row in rows], changes)
-    return closed_under_moves(asked_where_lost(root, rows, changes), changes)
+    rows = closed_under_moves(asked_where_lost(root, rows, changes), changes)
+    going = {row.path for row in rows if row.fate == Fate.REMOVED}  # without a word
+    is_sure = [row.fate != Fate.COMES_BACK or possible(root, row, going) == row for row in rows]
+    return [
+        row if sure else replace(row, why="in_the_way")
+        for row, sure in zip(rows, is_sure, strict=True)
+    ]
 
 
 def is_kept(store: Store, version: Version) -> bool:
@@ -117,7 +134,7 @@ def asked_where_lost(root: Path, rows: list[Row], changes: list[Change]) -> list
             now = version_at(root, path)
             lost -= {now.oid} if now else set()
     # What was not recorded, and is gone from its path, may be any that cannot be stored.
-    is_any = any(each.is_unknown and not kind_at(root, each.path) for each in changes)
+    is_any = any(each.is_unknown and not mode_at(root, each.path) for each in changes)
     return [
         replace(row, fate=Fate.UNSURE, why="moved")
         if row.now
@@ -131,20 +148,20 @@ def asked_where_lost(root: Path, rows: list[Row], changes: list[Change]) -> list
 def closed_under_moves(rows: list[Row], changes: Iterable[Change]) -> list[Row]:
     """What was moved from one path to another goes back at both, or at neither. So does a content
     that would leave one path and come back to another."""
-    leaving, coming = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
-    numbers = {row.path: number for number, row in enumerate(rows)}
+    leaving, coming = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    paths = [row.path for row in rows]
     sides = [(row.path, row.to, row.now) for row in rows]
-    sides += [side for each in changes for side in each.sides if side[0] in numbers]
+    known = set(paths)
+    sides += [side for each in changes for side in each.sides if side[0] in known]
     for path, old, new in sides:
         for side, places in ((new, leaving), (old, coming)):
             if side and side.size:
-                places[side.oid].add(numbers[path])
-    sets = [(each.was, each.path, *each.others) for each in changes]
-    moved = [{numbers[path] for path in each if path in numbers} for each in sets]
+                places[side.oid].add(path)
+    moved = [{each.was, each.path, *each.others} for each in changes]
     moved += [leaving[oid] | coming[oid] for oid in leaving.keys() & coming.keys()]
     return [
         with_others(row, [rows[other] for other in sorted(group - {number})])
-        for number, (row, group) in enumerate(zip(rows, joined(len(rows), moved), strict=True))
+        for number, (row, group) in enumerate(zip(rows, joined(paths, moved), strict=True))
     ]
 
 
@@ -216,12 +233,13 @@ def steps_for(
     chosen = [row for row in rows if row.fate != Fate.LOST and wanted(row)]
     steps = []
     for row in sorted(chosen, key=lambda row: (row.to is not None, row.path)):
-        folders = []
+        folders, is_there = [], True
         for folder in folders_above(row.path):
-            before, now = mode_before(folder), mode_now(root, folder)
-            if row.to is None and before is None and now is not None:
+            before, now = mode_before(folder), mode_at(root, folder)
+            is_there = is_there and stat.S_ISDIR(now)
+            if row.to is None and before is None and is_there:
                 folders.append((folder, now))
-            elif row.to is not None and before is not None and now is None:
+            elif row.to is not None and before is not None and not is_there:
                 folders.append((folder, before))
         steps.append(Step(row.path, row.now, row.to, folders, row.others))
     return steps
@@ -244,9 +262,3 @@ def modes_before(steps: Iterable[Step]) -> FolderMode:
         return None if folder in made else removed.get(folder, stat.S_IFDIR | 0o755)
 
     return mode_of
-
-
-def digest_of(rows: Iterable[Row]) -> str:
-    """Another one as soon as the preview would be."""
-    facts = [(row.path, row.fate, row.now and row.now.oid, row.to and row.to.oid) for row in rows]
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
-from agents.changes.compare import Change, Kind, Version, as_version
-from agents.changes.scan import LARGEST, read_plain
+from pydantic import TypeAdapter
+
+from agents import umask
+from agents.changes.compare import Change, Version, kind_of
+from agents.changes.scan import LARGEST, content_of
 from agents.changes.store import BLOB, Store, StoreBroken, oid_of
 from agents.errors import DiskFull, Forbidden, Refused
 from agents.tools.base import ToolFailed
@@ -28,12 +30,10 @@ from agents.tools.confinement import (
     NEW_FILE,
     NO_ROOM,
     FileName,
-    NoRoom,
-    NotAllowed,
-    ReadOnly,
-    Workspace,
     exchange,
     move,
+    opened_folder,
+    status_in,
 )
 from agents.tools.paths import path_bytes
 from agents.workspace import trash
@@ -71,13 +71,16 @@ class Step:
         return replace(self, expect=self.to, to=self.expect)
 
 
-def joined(count: int, sets: Iterable[Collection[int]]) -> list[set[int]]:
-    """By number the group that it is in: those of one of the sets are in one, the same object."""
-    groups = [{number} for number in range(count)]
+def joined(paths: Sequence[str], sets: Iterable[Collection[str]]) -> list[set[int]]:
+    """By the number of a path the group that it is in, the same object for all: those of one of the
+    sets are in one."""
+    numbers = {path: number for number, path in enumerate(paths)}
+    groups = [{number} for number in range(len(paths))]
     for each in sets:
-        largest = max((groups[number] for number in each), key=len, default=set())
-        for number in each:
-            if (group := groups[number]) is not largest:
+        found = [groups[numbers[path]] for path in each if path in numbers]
+        largest = max(found, key=len, default=set())
+        for group in found:
+            if group is not largest:
                 largest |= group
                 for member in group:
                     groups[member] = largest
@@ -87,8 +90,10 @@ def joined(count: int, sets: Iterable[Collection[int]]) -> list[set[int]]:
 def in_the_way(root: Path, path: str) -> str:
     """What stands where a folder above a file should be, or the folder that stands in its place;
     empty for nothing."""
-    others = (each for each in folders_above(path) if kind_at(root, each) not in (0, stat.S_IFDIR))
-    return next(others, path if kind_at(root, path) == stat.S_IFDIR else "")
+    for folder in folders_above(path):
+        if not stat.S_ISDIR(mode := mode_at(root, folder)):
+            return folder if mode else ""
+    return path if stat.S_ISDIR(mode_at(root, path)) else ""
 
 
 def folders_above(path: str) -> Iterator[str]:
@@ -96,12 +101,11 @@ def folders_above(path: str) -> Iterator[str]:
     return (path[:i] for i, sign in enumerate(path) if sign == "/")
 
 
-def kind_at(root: Path, path: str) -> int:
-    """The type of what is there, 0 for nothing."""
-    try:
-        return stat.S_IFMT((root / os.fsdecode(path_bytes(path))).lstat().st_mode)
-    except OSError:
-        return 0
+def mode_at(root: Path, path: str) -> int:
+    """Type and permissions of what is there, 0 for nothing; links on the way are followed."""
+    with suppress(OSError):
+        return (root / os.fsdecode(path_bytes(path))).lstat().st_mode
+    return 0
 
 
 def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | None, int]:
@@ -111,12 +115,12 @@ def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | 
     inode: each name of a hard link comes back. Raises OSError or ToolFailed where its folder cannot
     be read.
     """
-    *folders, last = names_in(path)
-    try:
-        with opened(root, folders) as handle:
-            return version_in(handle, last, path, store)
-    except FileNotFoundError:
-        return None, 0
+    version, changed_at, content = NOTHING
+    with trash.nothing_if_gone(), parent_of(root, path) as (folder, name):
+        version, changed_at, content = version_in(folder, name, path)
+    if store and version and version.is_stored:
+        store.add_blob(content)
+    return version, changed_at
 
 
 def version_at(root: Path, path: str) -> Version | None:
@@ -126,94 +130,65 @@ def version_at(root: Path, path: str) -> Version | None:
     return None
 
 
-def version_in(
-    handle: int, name: FileName, path: str, store: Store | None = None
-) -> tuple[Version | None, int]:
-    """The same of a name in a folder that is open."""
-    raw = os.fsencode(name)
-    try:
-        status = os.stat(raw, dir_fd=handle, follow_symlinks=False)
+NOTHING = (None, 0, b"")
+
+
+def version_in(handle: int, name: FileName, path: str) -> tuple[Version | None, int, bytes]:
+    """The same of a name in a folder that is open, with its content if that can be stored."""
+    with suppress(FileNotFoundError):
+        status = status_in(handle, name)
         if stat.S_ISDIR(status.st_mode):
-            return None, 0
-        content = content_of(raw, handle, status)
-    except FileNotFoundError:
-        return None, 0
-    if content is None:
-        known = f"{path} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
-        key = hashlib.sha256(known.encode()).hexdigest()[:16]
-        return Version(status.st_mode, key, status.st_size), status.st_ctime_ns
-    oid = store.add_blob(content) if store else oid_of(BLOB, content)
-    return Version(status.st_mode, oid.hex(), len(content)), status.st_ctime_ns
-
-
-def content_of(name: bytes, handle: int, status: os.stat_result) -> bytes | None:
-    """None where it cannot be stored."""
-    if stat.S_ISLNK(status.st_mode):
-        return os.fsencode(os.readlink(name, dir_fd=handle))
-    try:
-        return read_plain(name, handle, LARGEST)
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError):
-        return None
-
-
-def names_in(path: str) -> list[FileName]:
-    """Raises ToolFailed for a path that would lead elsewhere."""
-    return [FileName(os.fsdecode(each)) for each in path_bytes(path).split(b"/")]
+            return NOTHING
+        mode, changed_at = status.st_mode, status.st_ctime_ns
+        try:
+            content = content_of(os.fsencode(name), handle, mode, LARGEST)
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError):
+            known = f"{path} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
+            key = hashlib.sha256(known.encode()).hexdigest()[:16]
+            return Version(mode, key, status.st_size), changed_at, b""
+        return Version(mode, oid_of(BLOB, content).hex(), len(content)), changed_at, content
+    return NOTHING
 
 
 @contextmanager
-def opened(root: Path, folders: list[FileName], make: bool = False) -> Iterator[int]:
-    """The handle of a folder below the root, through no link. Raises FileNotFoundError where it, or
-    a part of the way, is not there, and ToolFailed for what is no folder."""
-    if root.resolve() != root:
-        raise ToolFailed("A link has taken the place of the folder.")
-    if not make:
-        inside = root
-        for part in folders:
-            inside = inside / part
-            if not stat.S_ISDIR(inside.lstat().st_mode):
-                raise FileNotFoundError
-    with Workspace(root).folder(tuple(folders), "/".join(folders) or ".", make) as handle:
+def parent_of(root: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, FileName]]:
+    """The folder that holds what is at a path, opened, and its name in there."""
+    folder, _, name = path.rpartition("/")
+    with opened(root, folder, make=make) as handle:
+        yield handle, FileName(os.fsdecode(path_bytes(name)))
+
+
+@contextmanager
+def opened(root: Path, folder: str, *, make: bool = False) -> Iterator[int]:
+    """A folder below the root, through no link. Raises OSError where it, or a part of the way, is
+    not there or no folder, and ToolFailed for a path that would lead elsewhere."""
+    if root.resolve() != root or not root.is_dir():
+        raise ToolFailed("The folder is gone, or a link is in its place.")
+    parts = tuple(os.fsdecode(path_bytes(folder)).split("/")) if folder else ()
+    with opened_folder(root, parts, 0o777 & ~umask.persons() if make else None) as handle:
         yield handle
 
 
-def mode_now(root: Path, folder: str) -> int | None:
-    with suppress(OSError, ToolFailed), opened(root, names_in(folder)) as handle:
-        return os.fstat(handle).st_mode
-    return None
+STEPS = TypeAdapter(list[Step])
 
 
-def stored_steps(steps: list[Step]) -> bytes:
-    return json.dumps([asdict(step) for step in steps], separators=(",", ":")).encode()
+def store_steps(store: Store, steps: list[Step]) -> str:
+    """The name under which they can be read."""
+    return store.add_blob(STEPS.dump_json(steps)).hex()
 
 
 def read_steps(store: Store, oid: str) -> list[Step]:
     """Raises StoreBroken."""
-    return [
-        Step(
-            each["path"],
-            as_version(each["expect"]),
-            as_version(each["to"]),
-            [(folder, mode) for folder, mode in each["folders"]],
-            tuple(each.get("others", ())),
-        )
-        for each in json.loads(store.read(bytes.fromhex(oid)))
-    ]
+    return store.read_as(STEPS, oid)
 
 
 def as_changes(steps: Iterable[Step]) -> list[Change]:
     """What carrying them out has changed, to be taken back in its turn."""
-    kinds: dict[tuple[bool, bool], Kind] = {
-        (False, True): "added",
-        (True, False): "deleted",
-        (True, True): "modified",
-    }
     return [
-        Change(step.path, kind, step.expect, step.to, others=step.others)
-        for step in steps
-        if (kind := kinds.get((bool(step.expect), bool(step.to))))
+        Change(each.path, kind_of(each.expect, each.to), each.expect, each.to, others=each.others)
+        for each in steps
     ]
 
 
@@ -238,7 +213,9 @@ def carry_out(
         return str(Stayed.BLOCKED if is_blocked else why)
 
     clear_leftovers(root, steps, name)
-    groups, staying = together(steps), dict[int, int]()
+    # What was moved; and where one path is above another, the one comes only where the other goes.
+    sets = [(step.path, *step.others, *folders_above(step.path)) for step in steps]
+    groups, staying = joined([step.path for step in steps], sets), dict[int, int]()
     for number, step in enumerate(steps):
         if number not in staying and (why := carried(number)):
             kept[step.path] = why
@@ -258,21 +235,9 @@ def carry_out(
 def clear_leftovers(root: Path, steps: Iterable[Step], name: str) -> None:
     """Of a try that was killed, beside each file, also of what will stay now."""
     for number, step in enumerate(steps):
-        with suppress(OSError, ToolFailed):
-            *folders, last = names_in(step.path)
-            with opened(root, folders) as handle:
-                after_a_kill(handle, last, step, Beside.of(name, number))
-                after_a_kill(handle, last, step.back, Beside.of(name, number, back=True))
-
-
-def together(steps: Sequence[Step]) -> list[set[int]]:
-    """By number the steps of which all are done or none: of what was moved, and where one path is
-    above another, as the one comes only where the other goes."""
-    numbers = {step.path: number for number, step in enumerate(steps)}
-    sets = [(step.path, *step.others, *folders_above(step.path)) for step in steps]
-    return joined(
-        len(steps), [{numbers[path] for path in each if path in numbers} for each in sets]
-    )
+        with suppress(OSError, ToolFailed), parent_of(root, step.path) as (folder, file):
+            after_a_kill(folder, file, step, Beside.of(name, number))
+            after_a_kill(folder, file, step.back, Beside.of(name, number, back=True))
 
 
 def lost_by(root: Path, group: Mapping[int, Step]) -> Iterator[list[int]]:
@@ -298,9 +263,9 @@ def contents(versions: Iterable[Version | None]) -> set[str]:
 
 def why_stayed(error: Exception) -> Stayed:
     code = error.errno if isinstance(error, OSError) else None
-    if code in NO_ROOM or isinstance(error, (NoRoom, DiskFull)):
+    if code in NO_ROOM or isinstance(error, DiskFull):
         return Stayed.FULL
-    if code in NOT_PERMITTED or isinstance(error, (ReadOnly, NotAllowed, Forbidden)):
+    if code in NOT_PERMITTED or isinstance(error, Forbidden):
         return Stayed.FORBIDDEN
     if code == errno.EIO:
         return Stayed.FAILED
@@ -331,10 +296,8 @@ def done(
     if now == step.to:
         tidy(root, step)
         return True
-    in_trash = [side for side in (step.expect, step.to) if side and not side.is_stored]
-    if in_trash:
-        put_there = partial(write, root, replace(step, expect=None), beside, content)
-        return is_exchanged(root, step, now, beside, files(), put_there)
+    if not all(side.is_stored for side in (step.expect, step.to) if side):
+        return is_exchanged(root, step, now, beside, files(), content)
     if now != step.expect:
         return False
     if step.to is None:
@@ -346,10 +309,10 @@ def after_a_kill(handle: int, name: FileName, step: Step, beside: Beside) -> Non
     """What stood there before another try is back at its place, if it was not what was expected."""
     with suppress(FileNotFoundError):
         os.unlink(beside.written, dir_fd=handle)
-    swapped, _ = version_in(handle, beside.swapped, step.path)
+    swapped, *_ = version_in(handle, beside.swapped, step.path)
     if swapped is None:
         return
-    now, _ = version_in(handle, name, step.path)
+    now, *_ = version_in(handle, name, step.path)
     if now is None and swapped != step.to:
         os.rename(beside.swapped, name, src_dir_fd=handle, dst_dir_fd=handle)
         return
@@ -365,7 +328,7 @@ def is_exchanged(
     now: Version | None,
     beside: Beside,
     files: AgentFiles,
-    write: Callable[[], object],
+    content: bytes,
 ) -> bool:
     """Whether what cannot be stored went into the trash for what was there before, or came back."""
     if files.root.resolve() != root:
@@ -385,7 +348,7 @@ def is_exchanged(
         return False
     try:
         if step.to:
-            write()
+            write(root, replace(step, expect=None), beside, content)
     except BaseException:
         trash.restore(files, step.expect.oid)
         raise
@@ -398,10 +361,9 @@ def is_removed(
 ) -> bool:
     """Whether it is gone, and `bring` has brought another one. False where somebody has saved one
     at this moment: that is at its place again, as it is after an error."""
-    *folders, name = names_in(step.path)
-    with opened(root, folders) as handle:
+    with parent_of(root, step.path) as (handle, name):
         os.rename(name, beside.swapped, src_dir_fd=handle, dst_dir_fd=handle)
-        was, _ = version_in(handle, beside.swapped, step.path)
+        was, *_ = version_in(handle, beside.swapped, step.path)
         if was != step.expect:
             move(handle, beside.swapped, handle, name)
             return False
@@ -420,18 +382,18 @@ def is_removed(
 def write(root: Path, step: Step, beside: Beside, content: bytes) -> bool:
     """Put the file there, and the folders that it lay in; whether it is there."""
     assert step.to is not None, "it is removed"
-    *folders, name = names_in(step.path)
-    made = [folder for folder, _ in step.folders if mode_now(root, folder) is None]
+    made = [each for each, _ in step.folders if not stat.S_ISDIR(mode_at(root, each))]
     is_there = False
     try:
-        with opened(root, folders, make=True) as handle:
+        with parent_of(root, step.path, make=True) as (handle, name):
             is_there = put(handle, name, beside, step, content)
     finally:
         if not is_there:
             remove_empty(root, made)
     for folder, mode in step.folders:
         if folder in made:
-            set_mode(root, folder, mode)
+            with suppress(OSError, ToolFailed), opened(root, folder) as handle:
+                os.fchmod(handle, stat.S_IMODE(mode))
     return is_there
 
 
@@ -471,13 +433,13 @@ def takes_its_place(handle: int, name: FileName, new: FileName, step: Step) -> b
             return False
         return True
     if not exchange(handle, new, handle, name):
-        now, _ = version_in(handle, name, step.path)  # as near as such a disk comes to it
+        now, *_ = version_in(handle, name, step.path)  # as near as such a disk comes to it
         if now == step.expect:
             os.replace(new, name, src_dir_fd=handle, dst_dir_fd=handle)
         else:
             os.unlink(new, dir_fd=handle)
         return now == step.expect
-    was, _ = version_in(handle, new, step.path)
+    was, *_ = version_in(handle, new, step.path)
     is_expected = was == step.expect
     if is_expected or exchange(handle, new, handle, name):
         os.unlink(new, dir_fd=handle)
@@ -493,11 +455,5 @@ def tidy(root: Path, step: Step) -> None:
 def remove_empty(root: Path, folders: Sequence[str]) -> None:
     """The innermost, which is the last, first."""
     for folder in reversed(folders):
-        *above, name = names_in(folder)
-        with suppress(OSError, ToolFailed), opened(root, above) as handle:
-            os.rmdir(name, dir_fd=handle)
-
-
-def set_mode(root: Path, folder: str, mode: int) -> None:
-    with suppress(OSError, ToolFailed), opened(root, names_in(folder)) as handle:
-        os.fchmod(handle, stat.S_IMODE(mode))
+        with suppress(OSError, ToolFailed), parent_of(root, folder) as (above, name):
+            os.rmdir(name, dir_fd=above)

@@ -23,7 +23,6 @@ from agents.llm.errors import ModelError
 from agents.models import Message, ToolCall, Turn, TurnState
 from agents.models.turn import Checkpoint
 from agents.statements import prepared, store
-from agents.timestamps import timestamp
 
 MAX_TRIES = 5  # of one model call
 TRIES = {"bad_call": 2}  # where more would be no use
@@ -165,10 +164,6 @@ def hold(turn: Turn, *, counts: bool) -> None:
     turn.counted_at = clock() if counts else None
     turn.checkpoint = {**turn.checkpoint, "because": ""}
     turn.save(update_fields=["state", "waiting_for", "not_before", "counted_at", "checkpoint"])
-    for card in turn.messages.filter(kind=Message.Kind.ERROR, meta__resolved=False):
-        card.meta = {**card.meta, "next_try_at": None}
-        card.save(update_fields=["meta"])
-        persistence.touch(card, turn.conversation_id)
 
 
 def requeue(turn: Turn) -> bool:
@@ -241,7 +236,6 @@ def show_retry(turn: Turn, error: ModelError, number: int) -> None:
         "words": error.details,
         "try": number,
         "tries": tries_of(error),
-        "next_try_at": timestamp(turn.not_before),
         "resolved": False,
     }
     card = turn.messages.filter(kind=Message.Kind.ERROR, meta__resolved=False).last()

@@ -81,12 +81,13 @@ class UndoRow(Schema, extra="forbid"):
     What was changed_since, or is unsure (more than one wrote there), stays unless it is named in
     `force`; of what is not_kept nothing can be restored, `why` says for what reason: it was
     not_recorded, is unreadable, a folder is there (folder_there), a part of its path is no folder
-    (no_way) or it was moved from or to a file that stays. `others` go back with it or not at all:
-    something was moved between them."""
+    (no_way) or it was moved from or to a file that stays. Of what comes_back only if another is
+    named, `why` says in_the_way. `others` go back with it or not at all: something was moved
+    between them."""
 
     path: str
     fate: Literal["goes_back", "removed", "comes_back", "changed_since", "unsure", "not_kept"]
-    why: Literal["", "not_recorded", "unreadable", "folder_there", "no_way", "moved"]
+    why: Literal["", "not_recorded", "unreadable", "folder_there", "no_way", "in_the_way", "moved"]
     others: list[str]
     size_now: int | None
     size_then: int | None

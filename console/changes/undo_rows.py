@@ -48,7 +48,8 @@ class UndoRow:
         if self.row.fate == "removed":
             return gettext("removed, it was new")
         if self.row.fate == "comes_back":
-            return gettext("comes back")
+            only = gettext("comes back only if what is in its way is restored too")
+            return only if self.row.why == "in_the_way" else gettext("comes back")
         if self.row.fate == "not_kept":
             return str(WHY_LOST.get(self.row.why, gettext("stays: what it was is not kept")))
         if to is not None and self.row.now is not None and to.oid == self.row.now.oid:

@@ -25,6 +25,7 @@ LOST = {
     "unreadable": "what is there now cannot be read: stays",
     "folder_there": "cannot come back: a folder is in its place",
     "no_way": "cannot come back: its folder is a link or a file now",
+    "in_the_way": "comes back only if what is in its way is restored too",
     "moved": "stays: what was moved with it cannot go back",
 }
 
@@ -33,7 +34,8 @@ def preview_lines(preview: Preview, wanted: Wanted) -> list[str]:
     lines = []
     for row in preview.rows:
         forced = row.needs_word and wanted.takes(row)
-        stays = LOST.get(row.why, WORDS[row.fate]) if row.fate == Fate.LOST else WORDS[row.fate]
+        is_why_said = row.fate in (Fate.LOST, Fate.COMES_BACK)
+        stays = LOST.get(row.why, WORDS[row.fate]) if is_why_said else WORDS[row.fate]
         words = "restored, changed again since" if forced else stays
         left = "" if wanted.takes(row) or row.needs_word else " (not named)"
         others = f", together with {', '.join(row.others)}" if row.others else ""

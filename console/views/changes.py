@@ -188,7 +188,7 @@ def undo_dialog(scope: Scope, refused: str = "") -> str:
     try:
         found = actions.preview_changes(scope)
     except Refused as refusal:
-        found, refused = Preview([], ""), str(refusal)
+        found, refused = Preview([]), str(refusal)
     kept = [row for row in found.rows if row.fate != "not_kept"]
     context = {
         **rows_context(found, scope),

@@ -273,7 +273,7 @@ def listed(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def draw_list(conversation: Conversation) -> str:
-    """The newest first; two queries and the drawer's pointer."""
+    """The newest first; what came out of words that are not there is not offered for the drawer."""
     newest = Plan.objects.filter(conversation=conversation).order_by("-pk")
     ids = list(newest.values_list("pk", flat=True)[:MOST_LISTED])
     rows = sorted(search.rows_of(ids), key=lambda row: -row.id)
@@ -281,6 +281,7 @@ def draw_list(conversation: Conversation) -> str:
     context = {
         "rows": [(row, label_of_status(row.status)) for row in rows],
         "in_drawer": active.plan_id if active else None,
+        "out_of_view": set(newest.filter(card__hidden=True).values_list("pk", flat=True)),
         "conversation": conversation,
     }
     html = render_to_string("plans/_conversation_plans.html", context)

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from django.utils.translation import gettext
 
-from agents.actors import Actor
+from agents.actors import Actor, name_of
 from agents.changes.undo import NothingToUndo, Preview, Wanted, undo, undo_preview
 from agents.errors import Conflict
 from agents.models import Undo
@@ -27,8 +27,9 @@ def undo_changes(scope: Scope, by: Actor, wanted: Wanted = ALL) -> Undo:
     """The files as they were before it. Never of a plan that runs, or a turn that has not ended; of
     an undo until all of it is reversed, and one that was cut off is finished first."""
     demand_undoable(scope)
-    given = (scope.conversation, scope.changes.root, scope.to_undo(), scope.subject, scope.sentence)
-    return undo(*given, by, wanted, scope.modes_then, reverses=scope.undo)
+    row = Undo(conversation=scope.conversation, root=scope.changes.root, subject=scope.subject)
+    row.sentence, row.by, row.reverses = scope.sentence, name_of(by), scope.undo
+    return undo(row, scope.to_undo(), wanted, scope.modes_then)
 
 
 @operation("preview_changes")
@@ -68,4 +69,4 @@ def demand_undoable(scope: Scope) -> None:
     if not changes.kept:
         if changes.ended and not changes.stopped:
             raise Conflict(gettext("What was changed is not kept any more."))
-        raise Conflict(gettext("No changes are recorded here."))
+        raise Conflict(changes.why_unknown or gettext("No changes are recorded here."))

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 from pydantic import BaseModel
 
 from agents.changes.compare import Change, Sums, sums_of
-from agents.changes.recording import MOST_DIFF, as_diff, as_patch
-from agents.changes.unified import in_words
+from agents.changes.recording import MOST_DIFF
+from agents.changes.store import Store
+from agents.changes.unified import diff_text, in_words, patch_text
 from agents.errors import NotFound
 from agents.models import Recording, SkippedFile
 from agents.statements import prepared
@@ -78,6 +79,11 @@ class Changes:
         return next((each.stopped for each in reversed(self.recordings) if each.stopped), "")
 
     @property
+    def why_unknown(self) -> str:
+        """In a sentence."""
+        return str(NOT_KNOWN.get(self.stopped, ""))
+
+    @property
     def skipped(self) -> list[SkippedFile]:
         """Files that the last of them did not record."""
         return self.recordings[-1].skipped if self.recordings else []
@@ -97,20 +103,24 @@ class Changes:
     def why_not(self, path: str) -> str:
         """Why there is no change of it: that is not known, or not any more, or there was none."""
         if self.stopped:
-            return NOT_KNOWN[self.stopped]
+            return self.why_unknown
         if len(self.kept) < len(self.ended):
             return gettext("What was changed is not kept any more.")
         return gettext("{path} was not changed.").format(path=display_path(path))
 
     def diff(self, longest: int, changes: list[Change] | None = None) -> str:
         """As a unified diff of at most so many characters: the turns' own, or these."""
-        own = [each for each in self.files if each.is_own] if changes is None else changes
-        return as_diff(Path(self.root), own, longest) if own else ""
+        with Store.of(Path(self.root)) as store:
+            return diff_text(store, self.own if changes is None else changes, longest)
 
     def patch(self) -> str:
         """The turns' own changes as git takes them."""
-        own = [each for each in self.files if each.is_own]
-        return as_patch(Path(self.root), own, MOST_PATCH) if own else ""
+        with Store.of(Path(self.root)) as store:
+            return patch_text(store, self.own, MOST_PATCH)
+
+    @property
+    def own(self) -> list[Change]:
+        return [each for each in self.files if each.is_own]
 
     def document(self) -> Document:
         return {
@@ -189,9 +199,9 @@ def change_document(change: Change) -> Document:
 MOST_NAMED = 500  # files
 MOST_PATCH = 20_000_000  # characters
 NOT_KNOWN = {
-    "files": "More than 50,000 files: changes are not recorded in this workspace.",
-    "bytes": "More than 1 GB: changes are not recorded in this workspace.",
-    "failed": "The workspace could not be recorded.",
+    "files": gettext_lazy("More than 50,000 files: changes are not recorded in this workspace."),
+    "bytes": gettext_lazy("More than 1 GB of files: changes are not recorded in this workspace."),
+    "failed": gettext_lazy("The workspace could not be recorded, so it is not known what changed."),
 }
 ORIGINS = {
     "both": "others changed it too",
@@ -206,17 +216,17 @@ def changes_text(
     """The files, one a line; with a path, or `diff`, their lines."""
     if path is not None:
         if named := [each for each in changes if path in (each.path, each.was)]:
-            return as_diff(Path(recorded.root), named, MOST_DIFF)
+            return recorded.diff(MOST_DIFF, named)
         return recorded.why_not(path)
     lines = [line_of(each) for each in changes[:MOST_NAMED]]
     if len(changes) > MOST_NAMED:
         lines.append(f"and {len(changes) - MOST_NAMED:,} more")
-    if why := NOT_KNOWN.get(recorded.stopped):
-        lines.append(why)
+    if recorded.stopped:
+        lines.append(recorded.why_unknown)
     if len(recorded.kept) < len(recorded.ended) and not recorded.stopped:
         lines.append("Some of it is not kept any more.")
     if diff and (own := [each for each in changes if each.is_own]):
-        lines += ["", as_diff(Path(recorded.root), own, MOST_DIFF)]
+        lines += ["", recorded.diff(MOST_DIFF, own)]
     return "\n".join(lines) or "No file was changed."
 
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from agents.changes.authorship import Origin
 from agents.changes.compare import Change
-from agents.changes.recording import changes_so_far
+from agents.changes.recording import compare_now
 from agents.changes.store import Store
 from agents.changes.undo import steps_of
 from agents.changes.undo_preview import FolderMode, modes_before, modes_in_tree
@@ -23,6 +23,7 @@ from agents.errors import NotFound
 from agents.models import Conversation, Recording, Turn, Undo
 from agents.notice_text import Sentence, sentence
 from agents.pools import FILES
+from plans.changes.held import composed_changes
 from plans.changes.recorded import Changes, changes_of, changes_text, recordings_of
 from plans.changes.undone import TakenBack, UndoHistory, subject_of_plan, subject_of_turn
 from plans.models import Plan, Subtask
@@ -94,10 +95,11 @@ class Scope:
     async def text(self, path: str | None = None, *, diff: bool = False) -> str:
         """As models read them; of a turn that has not ended, those so far."""
         changes = await in_db(lambda: self.changes)
-        if self.turn is not None:
-            files = await changes_so_far(self.turn.pk)
-        else:
-            files = await FILES.run(lambda: changes.files)
+        lists = [each.changes for each in changes.kept]
+        if self.turn is not None and changes.recordings and not changes.ended:
+            await compare_now(recording := changes.recordings[-1])
+            lists = [recording.changes] if recording.changes else []
+        files = [*await FILES.run(composed_changes, changes.root, tuple(lists))]
         return await FILES.run(changes_text, changes, files, path, diff)
 
     # What was taken back of it, and may be

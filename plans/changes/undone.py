@@ -257,14 +257,14 @@ def versions_left(row: Undo) -> dict[str, Version | None]:
     """By path, what an undo has put there; nothing where that is not kept any more."""
     try:
         left = held_versions(row.root, row.steps)
-    except (StoreBroken, ValueError):
+    except StoreBroken:
         return {}
     return {path: to for path, to in left.items() if path not in row.kept}
 
 
 @lru_cache(maxsize=HELD)
 def held_versions(root: str, steps: str) -> dict[str, Version | None]:
-    """What is stored under a digest never changes. Raises StoreBroken, ValueError."""
+    """What is stored under a digest never changes. Raises StoreBroken."""
     with Store.of(Path(root)) as store:
         return {step.path: step.to for step in read_steps(store, steps)}
 

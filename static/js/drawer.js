@@ -101,10 +101,14 @@ always(() => {
   sync();
 });
 
-/** A refusal was about the plan and version that were shown, and goes when they do. */
+/** A refusal was about the plan and version that were shown, or a button's own, and goes when they do. */
 document.addEventListener("planside:drawer", ({ detail: fresh }) => {
-  const { planId, version } = byId("plan").dataset;
-  if (fresh.dataset.planId !== planId || fresh.dataset.version !== version) byId("plan-alert").textContent = "";
+  const plan = byId("plan");
+  const alert = byId("plan-alert");
+  const says = ({ dataset }) => dataset.refusal === alert.textContent;
+  const saysIt = (root) => [...root.querySelectorAll("[data-refusal]")].some(says);
+  const isAnother = ["planId", "version"].some((name) => fresh.dataset[name] !== plan.dataset[name]);
+  if (isAnother || (saysIt(plan) && !saysIt(fresh))) alert.textContent = "";
 });
 
 narrow.addEventListener("change", sync);

@@ -178,8 +178,9 @@ function say() {
   status.title = title;
   status.dataset.status = TONES[state];
   status.toggleAttribute("data-quiet", state === "live");
-  if (isAway) byId("app").dataset.stale = navigator.onLine ? "" : "offline";
+  if (isAway || isGone) byId("app").dataset.stale = isGone ? "gone" : navigator.onLine ? "" : "offline";
   else delete byId("app").dataset.stale;
+  if (isGone) stamp(heardAt);
   blankStatus(isAway);
   note(state);
   if (isAway !== wasAway) document.dispatchEvent(new CustomEvent("planside:away", { detail: { isAway, heardAt } }));
@@ -312,10 +313,15 @@ document.addEventListener("planside:away", ({ detail }) => {
 });
 always(() => isAway() && away());
 
-const isAway = () => byId("app")?.hasAttribute("data-stale");
+const isAway = () => AWAY_STATES.includes(shown);
+
+/** Since when what is shown may not be so any more. */
+function stamp(at) {
+  for (const place of document.querySelectorAll("[data-heard-at]")) place.textContent = stampOf(at);
+}
 
 function away() {
-  for (const place of document.querySelectorAll("[data-heard-at]")) place.textContent = stampOf(lastAnswer);
+  stamp(lastAnswer);
   for (const button of document.querySelectorAll(DECISIONS)) block(button);
   const box = byId("say");
   if (box) box.placeholder = LATER;

@@ -39,7 +39,8 @@ document.addEventListener(
     if (!button) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    byId(button.closest("#plan") ? "plan-alert" : "say-alert").textContent = button.dataset.refusal;
+    const own = button.closest("#plan, .need-card")?.querySelector("#plan-alert, .need-alert");
+    (own ?? byId("say-alert")).textContent = button.dataset.refusal;
   },
   true,
 );

@@ -34,7 +34,7 @@ export function post(values, files) {
   else carry(message);
 }
 
-const isAway = () => byId("app").hasAttribute("data-stale");
+const isAway = () => ["", "offline"].includes(byId("app").dataset.stale);
 
 /** randomUUID is only there where the address is safe. */
 const someId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(36)).join("");

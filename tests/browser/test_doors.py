@@ -181,3 +181,21 @@ def test_a_plan_is_asked_for_beside_the_one_that_is_shown(site, open_tab, chat):
     assert site.plan(chat)["id"] != shown
     before = site.get(f"/plans/{shown}")
     assert (before["state"], before["active"]) == ("todo", False)
+
+
+def test_a_start_that_waits_for_another_plan_says_why_until_it_does_not(site, open_tab):
+    chat = site.started("question")
+    tab = open_tab().chat(chat)
+    asked = tab.log.get_by_role("article", name="Question", exact=True)
+    expect(asked).to_contain_text("Type the answer below.")
+    first = site.plan(chat)["id"]
+    put_beside(site, chat)
+    expect(asked).not_to_contain_text("Type the answer below.")
+    start = tab.button("Start plan")
+    start.click(force=True)  # of what is disabled Playwright waits for the end
+    alert = tab.plan.locator("#plan-alert")
+    expect(alert).to_contain_text("is paused in the midst of a subtask: stop it first.")
+    expect(start).to_have_css("background-color", "rgba(0, 0, 0, 0)")
+    site.post(f"/plans/{first}/stop")
+    expect(alert).to_be_empty()
+    expect(start).to_be_enabled()

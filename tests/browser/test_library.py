@@ -4,7 +4,8 @@ import re
 
 from playwright.sync_api import expect
 
-from plans.models import Plan
+from plans.models import Plan, State
+from tests.browser.conftest import PHONE
 from tests.tab import LIVE, OFFLINE
 
 A_LOOK = 2_000  # ms between two looks at the list
@@ -41,3 +42,18 @@ def test_the_list_follows_what_is_new_and_says_when_it_cannot(site, open_tab, cl
     clock.fast_forward(A_LOOK)
     expect(table(tab)).to_contain_text("Clean the gutter")
     expect(row).to_be_focused()
+
+
+def test_on_a_phone_what_came_of_subtasks_pushes_no_column_out_of_view(site, open_tab):
+    plan = made(site, "Sweep the yard", "One", "Two", "Three")
+    came_to = {
+        "s1": {"state": State.DONE, "verified": True},
+        "s2": {"state": State.DONE, "verified": False},
+        "s3": {"state": State.ABANDONED},
+    }
+    for key, values in came_to.items():
+        site.do(plan.subtasks.filter(key=key).update, **values)
+    tab = open_tab("/plans/", viewport=PHONE)
+    expect(rows(tab)).to_contain_text("1 checked, 1 no longer true, 1 abandoned")
+    box = table(tab).bounding_box()
+    assert box["x"] + box["width"] <= PHONE["width"]

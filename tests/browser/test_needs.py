@@ -48,6 +48,7 @@ def test_nothing_is_decided_while_the_server_is_out_of_reach(site, open_tab, clo
     tab = open_tab("/needs/")
     tab.expects("ERR_INTERNET_DISCONNECTED")
     tab.sees_connection(LIVE)
+    expect(tab.page.get_by_text("What the agent is told")).to_be_hidden()  # nothing but names
     start = tab.button("Start plan")
     tab.page.context.set_offline(True)
     tab.sees_connection(OFFLINE)

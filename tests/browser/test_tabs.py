@@ -36,11 +36,14 @@ def test_two_tabs_show_the_same_rows_live(site, open_tab, clock):
 
 
 def test_a_conversation_that_was_deleted_elsewhere_is_said_to_be_gone(site, open_tab):
-    chat = site.conversation()
+    chat = site.started("hang")
     tab = open_tab().chat(chat)
     tab.sees_connection(LIVE)
+    expect(tab.plan.get_by_text("Thinking", exact=True)).to_be_visible()
     site.delete(f"/conversations/{chat}")
     tab.sees_connection("Deleted")
+    expect(tab.plan.get_by_text("Thinking", exact=True)).to_be_hidden()
+    expect(tab.plan.get_by_text(re.compile(r"Last seen running at \d"))).to_be_visible()
     tab.button("Leave").click()
     expect(tab.page).not_to_have_url(re.compile(f"/c/{chat}/"))
 

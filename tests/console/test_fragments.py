@@ -7,7 +7,7 @@ import pytest
 from agents.models import Conversation, Message, Turn
 from plans import actions
 from plans.schemas import PlanDraft, SubtaskDraft
-from tests.builders import approved_plan, proposed_plan
+from tests.builders import approved_plan, asking_plan, proposed_plan
 from tests.fake_model import call, say
 from tests.inner import (
     LONG_OPEN_BLOCK,
@@ -197,6 +197,25 @@ def test_the_card_in_the_conversation_says_that_its_run_pauses_and_goes_on():
         html = changes(c.pk, after)[1]
         card = Message.objects.get(kind="plan")
         assert (f"message-{card.pk}", "outerMorph") in pieces(html), act
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda plan: actions.answer_question(plan, "A dry one.", "alice"),
+        lambda plan: actions.stop_plan(plan, "alice"),
+    ],
+    ids=["answered", "stopped"],
+)
+def test_a_question_offers_to_be_answered_only_while_it_is_open(end):
+    c = asking_plan("Read")
+    question = Message.objects.get(conversation=c, kind="question")
+    assert "Type the answer below" in changes(c.pk, 0)[1]
+    after = seq_of(c)
+    end(plan_of(c))
+    for html in (changes(c.pk, after)[1], changes(c.pk, 0)[1]):
+        assert f'id="message-{question.pk}"' in html
+        assert "Type the answer below" not in html
 
 
 def test_the_card_of_a_text_alone_counts_no_subtasks():

@@ -254,3 +254,8 @@ def test_chinese_sentences_follow_each_other_without_a_space(alice, path):
     paragraphs = re.findall(r"<p\b[^>]*>(.*?)</p>", page, re.DOTALL)
     texts = [" ".join(strip_tags(each).split()) for each in paragraphs]
     assert texts and [text for text in texts if re.search(r"[。！？；] \S", text)] == []
+
+
+def test_chinese_speaks_to_the_reader_by_one_word():
+    texts = (messages.ROOT / "console/locale/zh_Hans").rglob("*.po")
+    assert [path.name for path in texts if "您" in path.read_text()] == []

@@ -104,12 +104,13 @@ def test_what_the_bar_of_a_long_plan_shows_adds_up():
     assert sum(int(run[2]) for run in runs) == counts.total == 43
 
 
-def test_the_list_of_plans_says_how_many_are_checked():
-    for verified, said in (
-        ((CHECKED, CHECKED, BY_WORD, REGRESSED), "4/4 2 checked, 1 by word, 1 no longer true"),
-        ((BY_WORD,), "1/1 1 by word"),
+def test_the_list_of_plans_says_how_many_are_checked_or_abandoned():
+    for verified, left_out, said in (
+        ((CHECKED, CHECKED, BY_WORD, REGRESSED), 0, "4/4 2 checked, 1 by word, 1 no longer true"),
+        ((BY_WORD,), 2, "3/3 1 by word, 2 abandoned"),
     ):
-        newest = flat(page_of(finished(*verified), "/plans/")).split("<tbody>")[1]
+        plan = finished(*verified, left_out=left_out)
+        newest = flat(page_of(plan, "/plans/")).split("<tbody>")[1]
         cell = newest.split('<td class="numeric">', 1)[1].split("</td>")[0]
         assert " ".join(re.sub("<[^>]*>", " ", cell).split()) == said
 

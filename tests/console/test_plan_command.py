@@ -205,8 +205,8 @@ def test_the_list_says_how_far_each_plan_is_and_which_is_active(cli):
     actions.skip_subtask(new, "s1", c.owner.username, "")
     lines = [" ".join(line.split()) for line in cli("plan", "list").out.splitlines()]
     assert lines == [
-        f"{new.pk} Waiting for you to start it 1/3 * New",
-        f"{old.pk} Cancelled 2/2 Old",
+        f"{new.pk} Waiting for you to start it 1/3 1 abandoned * New",
+        f"{old.pk} Cancelled 2/2 2 abandoned Old",
     ]
     told = {plan["id"]: plan["active"] for plan in json.loads(cli("plan", "list", "--json").out)}
     assert told == {new.pk: True, old.pk: False}

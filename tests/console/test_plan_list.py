@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from agents.models import Conversation, Event, TurnState
+from agents.models import Conversation, Event, Message, TurnState
 from plans import actions
 from plans.models import Attempt, Plan, Subtask
 from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
-from tests.builders import calls, proposed_plan, running_plan
+from tests.builders import asking_plan, calls, proposed_plan, running_plan
 from tests.fake_model import call, say
 from tests.inner import decide_call, end
 from tests.inner import store_delete_agent as delete_agent
@@ -455,6 +455,17 @@ def test_all_plans_of_a_conversation_are_listed(alice):
     assert "In the drawer" in shown
 
 
+def test_a_plan_of_an_alternative_that_is_not_shown_is_not_offered_for_the_drawer(alice):
+    c = proposed_plan("Read")
+    first = plan_of(c)
+    made("Paint the fence", c=c)
+    offered = f"/c/{c.pk}/plans/{first.pk}/activate"
+    assert offered in text(alice.get(f"/c/{c.pk}/plans"))
+    Message.objects.filter(pk=first.card_id).update(hidden=True)
+    assert offered not in text(alice.get(f"/c/{c.pk}/plans"))
+    assert alice.post(offered, headers=HTMX).status_code == 409
+
+
 def test_another_plan_is_put_into_the_drawer(alice):
     c, first, _ = two_plans()
     alice.post(f"/c/{c.pk}/plans/{first.pk}/activate", headers=HTMX)
@@ -536,6 +547,14 @@ def test_a_skipped_subtasks_work_is_no_pause_and_the_key_says_what_it_is(alice):
     gantt = text(alice.get(f"/plans/{plan.pk}/")).split('class="gantt"', 1)[1].split("</p>")[0]
     assert 'data-status="abandoned"/>' in gantt and "Stopped or skipped" in gantt
     assert 'data-status="paused"' not in gantt
+
+
+def test_the_work_of_an_attempt_that_waits_is_drawn_as_work(alice):
+    plan = plan_of(asking_plan("Read"))
+    gantt = (
+        text(alice.get(f"/plans/{plan.pk}/")).split('class="gantt"', 1)[1].split("</section>")[0]
+    )
+    assert 'data-status="in_progress"/>' in gantt and 'data-status="waiting"/>' not in gantt
 
 
 def test_a_subtask_on_the_page_says_what_came_of_it_and_no_inner_key(alice):

@@ -378,6 +378,8 @@ class TestWhatIsNotRecorded:
         assert "subtask=s1" in links[1][0]
         why = self.seen(c, f"/c/{c.pk}/changed?plan={plan.pk}&subtask=s1")
         assert "More than 50,000 files: changes are not recorded in this workspace." in why
+        asked = self.seen(c, f"/c/{c.pk}/changed/preview?plan={plan.pk}")
+        assert "More than 50,000 files: changes are not recorded in this workspace." in asked
 
     def test_a_file_that_is_too_large_is_named(self, c, monkeypatch):
         monkeypatch.setattr("agents.changes.scan.LARGEST", 10)

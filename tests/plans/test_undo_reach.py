@@ -104,6 +104,21 @@ def test_where_none_do_nothing_is_said_of_it(c, rules):
     assert SAID not in page(c, plan) and SAID not in page(c, plan, "changed/preview")
 
 
+def test_what_comes_back_only_in_place_of_a_file_that_needs_a_word_says_so(c):
+    root = files_of(c)
+    (root / "d").mkdir()
+    (root / "d" / "x").write_text("x\n")
+    plan = run(c, "rm -r d; echo new > d")
+    assert rows(plan) == {"d": ("removed", ""), "d/x": ("comes_back", "")}
+    (root / "d").write_text("hers\n")
+    assert rows(plan) == {"d": ("changed_since", ""), "d/x": ("comes_back", "in_the_way")}
+    assert "comes back only if what is in its way is restored too" in page(
+        c, plan, "changed/preview"
+    )
+    row = actions.undo_changes(Scope(plan), "alice", Wanted(force=("d",)))
+    assert row.kept == {} and (root / "d" / "x").read_text() == "x\n"
+
+
 class TestWhatIsInTheWay:
     @pytest.fixture
     def plan(self, c):

@@ -8,7 +8,7 @@ from agents.models import Message, ToolCall, Turn, TurnState
 from plans import actions
 from plans.models import Run, State
 from plans.schemas import PlanDraft
-from tests.builders import proposed_plan
+from tests.builders import proposed_plan, taken
 from tests.fake_model import call, say
 from tests.inner import (
     checklist,
@@ -20,8 +20,10 @@ from tests.inner import (
     model_failed,
     persistence,
     requeue,
+    retry_now,
     suspend,
 )
+from tests.inner import fragments_changes as changes
 from tests.plans.test_pause import (
     BUSY,
     REWORDED,
@@ -358,11 +360,19 @@ def test_a_wish_that_meets_the_closing_turn_holds(verb):
     assert not plan_of(c).is_open
 
 
-def test_a_paused_turn_promises_no_next_try(running):
+@pytest.mark.parametrize("then", ["it is paused", "it is tried"])
+def test_only_a_turn_that_waits_for_its_next_try_promises_one(running, then):
     c, turn = running
     model_failed(turn, BUSY)
+    before, html = changes(c.pk, 0)
+    assert "Next try in" in html and "Retry now" in html
+    if then == "it is paused":
+        actions.pause_plan(plan_of(c), "alice")
+    else:
+        retry_now(turn, "alice")
+        taken(c)
     card = Message.objects.get(kind="error")
-    assert card.meta["next_try_at"]
-    actions.pause_plan(plan_of(c), "alice")
-    card.refresh_from_db()
-    assert card.meta["next_try_at"] is None
+    for after in (before, 0):
+        html = changes(c.pk, after)[1]
+        assert f'id="message-{card.pk}"' in html
+        assert "Next try in" not in html and "Retry now" not in html

@@ -122,7 +122,7 @@ class Command(PlainCommand):
             if row := rows.get(plan.pk):
                 mark, settled = "*" if row.id in active else " ", f"{row.settled}/{row.total}"
                 mark = ">" if current and row.id == current.pk else mark
-                line = f"{row.id}  {row.status.word:28}  {settled:>7}  {row.done_words:11}  {mark} "
+                line = f"{row.id}  {row.status.word:28}  {settled:>7}  {row.parts:11}  {mark} "
                 self.say(f"{line}{row.title}")
 
     def show_plan(self, plan: Plan, **_: object) -> Plan:

@@ -153,6 +153,12 @@ def test_what_git_leaves_out_is_left_out(root):
     assert names(root, record(root)) == sorted(wanted)  # by what it remembers
 
 
+def test_a_folder_called_gitignore_has_no_rules(root):
+    (root / ".gitignore").mkdir()
+    (root / ".gitignore" / "x").write_text("1")
+    assert names(root, record(root)) == [b".gitignore/x"]
+
+
 def test_what_was_recorded_stays_so_when_it_is_left_out_later(root):
     (root / "a.env").write_text("1")
     (root / "dist").mkdir()
@@ -207,7 +213,7 @@ class TestTheNextRecording:
         aged(root)
         read = []
         monkeypatch.setattr(
-            scan, "read_plain", lambda name, *more: read.append(name) or b"new content"
+            scan, "content_of", lambda name, *more: read.append(name) or b"new content"
         )
         before = record(root)
         assert read == []

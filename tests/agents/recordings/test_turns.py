@@ -366,7 +366,7 @@ class TestATryAgain:
         Recording.objects.update(ended_at=None)
         recording = Recording.objects.select_related("turn").get()
         retry_reply(c, "alice")
-        recordings.save_ended(recording, recordings.Found())
+        recordings.save_ended(recording)
         assert not Recording.objects.get().ended_at
 
 

@@ -221,3 +221,10 @@ def fail_at(monkeypatch, name, paths):
         return real(*args)
 
     monkeypatch.setattr(restore, name, failing)
+
+
+def test_where_the_store_is_gone_a_file_does_not_count_as_gone(root, monkeypatch):
+    with Store.of(root) as store:
+        monkeypatch.setattr(store, "add_blob", Mock(side_effect=FileNotFoundError))
+        with pytest.raises(FileNotFoundError):
+            restore.found(root, "a", store)
