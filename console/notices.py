@@ -19,7 +19,7 @@ from console.need_cards import NeedCard, cards_of
 from console.visible_text import visible_plain
 from plans.models import Plan, PlanVersion, State
 from plans.needs import NeedKind, needs_of
-from plans.snapshot import plan_snapshot
+from plans.snapshot_reading import plan_snapshot
 
 ENDED = re.compile(r"(done|reply)-(\d{1,18})")
 LONGEST = 140  # characters of what somebody wrote

@@ -388,7 +388,8 @@ from plans.queries import (
 )
 from plans.reviews import Material, question_text
 from plans.search import NEEDS_ME, Query, in_groups, search_plans
-from plans.snapshot import PlanSnapshot, SubtaskSnapshot, conversation_snapshot, plan_snapshot
+from plans.snapshot import PlanSnapshot, SubtaskSnapshot
+from plans.snapshot_reading import conversation_snapshot, plan_snapshot
 from plans.status import MARKS, STATUSES, Status, statuses_of
 from plans.subplans import settle_planning, start_for_parent
 from plans.text_plans import plan_in_text
