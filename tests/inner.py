@@ -61,6 +61,7 @@ from agents.changes.scan import record as scan_record
 from agents.changes.store import BLOB, MOST_PACKS, TREE, Store, StoreBroken, oid_of, stores
 from agents.changes.undo import NothingToUndo, PreviewChanged, Wanted, finish_cut_off, unfinished
 from agents.changes.unified import diff_text, hunks, patch_text
+from agents.changes.watch import changed_between
 from agents.config import json_text, ownership, workspaces
 from agents.config import store as config_store
 from agents.config.json_text import BadFile, Lines, parse, patched

@@ -96,7 +96,8 @@ def changed_between(before: Files, now: Snapshot, since: int) -> dict[bytes, See
     found = dict[bytes, Seen]()
     for path in changed:
         there = files.get(path)
-        was = left.get(there[0], b"") if there else b""
+        is_another = there and there[0] != before.get(path, GONE)[0]
+        was = left.get(there[0], b"") if there and is_another else b""
         is_moved = was and now.written_at(path) <= before[was][1]
         found[path] = Seen(there, moment_of(path, now, since), was if is_moved else b"")
     return found
