@@ -68,6 +68,11 @@ class NeedCard:
         return self.agent != self.now.agent_name
 
     @property
+    def template(self) -> str:
+        kind = NeedKind.CHECK if self.need.kind == NeedKind.REGRESSED else self.need.kind
+        return f"needs/_{kind}.html"
+
+    @property
     def shape(self) -> str:
         return STATUSES.get(self.need.kind, WAITS_FOR_ANSWER).mark
 

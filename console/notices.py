@@ -27,12 +27,13 @@ LONGEST = 140  # characters of what somebody wrote
 
 @dataclass(frozen=True)
 class Notice:
-    """`key` is told once; a press opens `address`."""
+    """`key` is told once; a press opens `address`. `is_need` makes a sound."""
 
     key: str
     title: str
     body: str
     address: str
+    is_need: bool = False
 
 
 def notices_of(user: User, wanted: Preferences, keys: list[str]) -> list[Notice]:
@@ -66,7 +67,7 @@ def is_own_version(card: NeedCard, user: User) -> bool:
 
 def notice_of_need(card: NeedCard) -> Notice:
     title, body = words_of(card)
-    return Notice(card.need.key, shown(title), shown(body), card.address)
+    return Notice(card.need.key, shown(title), shown(body), card.address, is_need=True)
 
 
 def words_of(card: NeedCard) -> tuple[str, str]:

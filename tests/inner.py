@@ -254,6 +254,7 @@ from console.api import chains
 from console.api.errors import MOST_BYTES as ERRORS_MOST_BYTES
 from console.api.events import tail
 from console.api.live_texts import LiveTexts, Text
+from console.api.needs import NeedShape
 from console.api.plan_bodies import NewSubtask, SubtaskPatch, SubtaskWanted
 from console.api.shapes import Body
 from console.api.urls import api
@@ -294,7 +295,7 @@ from console.live.consumers import NOT_YOURS, SIGN_IN, TOO_MANY, Conversation, a
 from console.live.sessions import Credential
 from console.management import main
 from console.management.commands.plan import Command
-from console.management.plan_options import BY_ID
+from console.management.plan_options import BY_ID, STOPS
 from console.markdown import (
     LONG_OPEN_BLOCK,
     MOST_WEIGHT,
@@ -309,6 +310,7 @@ from console.markdown import (
 from console.middleware import MOST_BYTES as MIDDLEWARE_MOST_BYTES
 from console.middleware import REFUSALS, CompressedPages
 from console.model_choices import choices_of, recent_choices, sees_images
+from console.need_cards import NeedCard
 from console.needs import waiting_for
 from console.notices import notices_of
 from console.ops import doctor, health, metrics
@@ -318,7 +320,7 @@ from console.ops.health import OneThread
 from console.ops.logs import formatter
 from console.palette import SETTINGS as PALETTE_SETTINGS
 from console.palette import results
-from console.plan_buttons import plan_buttons
+from console.plan_buttons import BUTTONS, plan_buttons
 from console.plan_page import attempt_words
 from console.plan_requests import ChatResult
 from console.plan_timeline import Timeline, page_of_lines, wanted_lines
@@ -376,7 +378,7 @@ from plans.expected_version import Expected
 from plans.gate import PLAN_TOOLS as GATE_PLAN_TOOLS
 from plans.gate import Row, Situation, row_of
 from plans.needs import KINDS as NEED_KINDS
-from plans.needs import asking_calls, needs_of, resting_plans
+from plans.needs import NeedKind, asking_calls, needs_of, resting_plans
 from plans.prompts import assignment, plan_context
 from plans.queries import (
     active_plan,
