@@ -113,6 +113,8 @@ def fit(value: Any) -> Any:
         return max(-LARGEST, min(value, LARGEST))
     if isinstance(value, str):
         return sanitize_text(value)
+    if isinstance(value, list):
+        return list(map(fit, value))
     return moment(value) if isinstance(value, datetime) else value
 
 
@@ -161,7 +163,7 @@ class Prepared(Generic[P, Row_of, Result]):
     def run(self, named: Mapping[str, object], returning: str = "") -> CursorWrapper:
         sql, values, _ = self.compiled
         given = [named[v.name] if isinstance(v, Parameter) else v for v in values]
-        if list in map(type, given):
+        if list in map(type, given) and connection.vendor == "sqlite":
             counts = iter([len(v) if isinstance(v, list) else 1 for v in given])
             sql = re.sub("%s", lambda _: places(range(next(counts))) or "NULL", sql)
             given = [each for v in given for each in (v if isinstance(v, list) else [v])]
@@ -214,13 +216,17 @@ prepared = Prepared
 
 def one_of(field: str, values: object) -> models.Func:
     """`field IN (values)` in a prepared query; Django would look into the list."""
-    return models.Func(
-        models.F(field),
-        cast(Any, values),
-        template="%(expressions)s)",
-        arg_joiner=" IN (",
-        output_field=models.BooleanField(),
-    )
+    return OneOf(models.F(field), cast(Any, values), output_field=models.BooleanField())
+
+
+class OneOf(models.Func):
+    """PostgreSQL takes the list as one value: a thousand would take psycopg 2 ms to put in."""
+
+    template = "%(expressions)s)"
+    arg_joiner = " IN ("
+
+    def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        return self.as_sql(compiler, connection, arg_joiner=" = ANY(", **extra)
 
 
 def one_of_open(states: Iterable[str], path: str) -> models.Func:

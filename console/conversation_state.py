@@ -43,7 +43,8 @@ from plans.queries import (
     question_call,
 )
 from plans.queries import requested_by as asking_message
-from plans.snapshot import PlanSnapshot, open_turns_of, plan_snapshots, snapshot_of
+from plans.snapshot import PlanSnapshot
+from plans.snapshot_reading import open_turns_of, plan_snapshots, snapshot_of
 from plans.status import Asking
 
 

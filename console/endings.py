@@ -8,13 +8,11 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from agents.models import Message, ToolCall
 from agents.sentences import listed
-from agents.statements import prepared
 from agents.timestamps import timestamp
 from console.changes.changed_files import standing_files
 from console.status_labels import stopped_by
@@ -182,19 +180,15 @@ def files_written(plan: int, conversation: int) -> ClosingFiles:
     """In the order in which calls first did, each with the call that did last."""
     found: dict[str, ClosingFile] = {}
     address = reverse("conversation", args=[conversation])
-    for call, message, arguments, is_new in writing_calls.rows(plan=plan):
+    done = ToolCall.objects.filter(turn__attempt__subtask__plan=plan, tool__in=WRITES)
+    rows = done.filter(state=ToolCall.State.DONE).order_by("pk")
+    calls = rows.values_list("pk", "message", "arguments", "file_change__is_new")
+    for call, message, arguments, is_new in calls[:MOST_CALLS]:
         path = arguments.get("path") if isinstance(arguments, dict) else None
         if isinstance(path, str) and path:
             note = found[path].note if path in found else gettext("new") if is_new else ""
             found[path] = ClosingFile(path, f"{address}?at={message}", note, message, call)
     return ClosingFiles([*found.values()][:MOST_FILES], len(found))
-
-
-@prepared
-def writing_calls(plan: int) -> QuerySet[ToolCall, Any]:
-    done = ToolCall.objects.filter(turn__attempt__subtask__plan=plan, tool__in=WRITES)
-    rows = done.filter(state=ToolCall.State.DONE).order_by("pk")
-    return rows.values_list("pk", "message", "arguments", "file_change__is_new")[:MOST_CALLS]
 
 
 def calls_of(plan: int) -> int:

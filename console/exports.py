@@ -23,7 +23,7 @@ from agents.timestamps import timestamp
 from console.call_images import plan_markdown
 from console.language import agent_name
 from plans.models import Plan
-from plans.snapshot import plan_snapshots
+from plans.snapshot_reading import plan_snapshots
 
 NAMES = {"user": gettext_lazy("You"), "system": "Planside"}
 # Other kinds of messages than a text and a notice, as headings name them.

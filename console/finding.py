@@ -15,7 +15,7 @@ from agents.models import Conversation, Message
 from agents.search import Kind
 from agents.words import Question
 from console.snippets import MOST_READ, Piece, marked, snippet, spans_of
-from plans.models import Plan, Subtask
+from plans.models import SUBTASK_TEXT, Plan, Subtask
 from plans.search import PlanSummary, rows_of
 
 MOST_COUNTED = 200  # of each kind, the newest; who turns pages comes further
@@ -133,7 +133,7 @@ def subtask_texts(plan: Plan) -> list[tuple[str, str]]:
     return [
         (gettext("Subtask {number}: ").format(number=row.position), text)
         for row in rows
-        for text in (row.name, row.description, row.expected_outcome, row.outcome)
+        for text in (*(getattr(row, field) for field in SUBTASK_TEXT), row.outcome)
     ]
 
 

@@ -36,7 +36,8 @@ from console.thread import (
     with_alternatives,
 )
 from plans.models import Attempt, Plan
-from plans.snapshot import PlanSnapshot, plan_snapshots
+from plans.snapshot import PlanSnapshot
+from plans.snapshot_reading import plan_snapshots
 
 # Element id and template of what sums up the present state.
 STATE = {

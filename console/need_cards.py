@@ -19,7 +19,8 @@ from console.plan_buttons import PlanButton, start_label, why_blocked
 from plans.actions.create import ANOTHER_RUNS
 from plans.models import LIVE, Plan, State
 from plans.needs import Need, NeedKind, last_words
-from plans.snapshot import PlanSnapshot, SubtaskSnapshot, plan_snapshots
+from plans.snapshot import PlanSnapshot, SubtaskSnapshot
+from plans.snapshot_reading import plan_snapshots
 from plans.status import STATUSES, WAITS_FOR_ANSWER
 
 MOST_CARDS = 30  # drawn at once; the others come as these are answered
@@ -65,6 +66,11 @@ class NeedCard:
     @property
     def is_helper(self) -> bool:
         return self.agent != self.now.agent_name
+
+    @property
+    def template(self) -> str:
+        kind = NeedKind.CHECK if self.need.kind == NeedKind.REGRESSED else self.need.kind
+        return f"needs/_{kind}.html"
 
     @property
     def shape(self) -> str:

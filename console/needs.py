@@ -15,7 +15,8 @@ from agents.models import Preferences
 from console.preferences import preferences
 from plans.models import OPEN, Plan, Run
 from plans.needs import Need, ended_of, needs_of
-from plans.snapshot import PlanSnapshot, plan_snapshots
+from plans.snapshot import PlanSnapshot
+from plans.snapshot_reading import plan_snapshots
 
 MOST_RUNNING = 10
 LATELY = timedelta(minutes=10)

@@ -19,7 +19,7 @@ from console.need_cards import NeedCard, cards_of
 from console.visible_text import visible_plain
 from plans.models import Plan, PlanVersion, State
 from plans.needs import NeedKind, needs_of
-from plans.snapshot import plan_snapshot
+from plans.snapshot_reading import plan_snapshot
 
 ENDED = re.compile(r"(done|reply)-(\d{1,18})")
 LONGEST = 140  # characters of what somebody wrote
@@ -27,12 +27,13 @@ LONGEST = 140  # characters of what somebody wrote
 
 @dataclass(frozen=True)
 class Notice:
-    """`key` is told once; a press opens `address`."""
+    """`key` is told once; a press opens `address`. `is_need` makes a sound."""
 
     key: str
     title: str
     body: str
     address: str
+    is_need: bool = False
 
 
 def notices_of(user: User, wanted: Preferences, keys: list[str]) -> list[Notice]:
@@ -66,7 +67,7 @@ def is_own_version(card: NeedCard, user: User) -> bool:
 
 def notice_of_need(card: NeedCard) -> Notice:
     title, body = words_of(card)
-    return Notice(card.need.key, shown(title), shown(body), card.address)
+    return Notice(card.need.key, shown(title), shown(body), card.address, is_need=True)
 
 
 def words_of(card: NeedCard) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from agents.models import Event, ToolCall, Undo
 from agents.sentences import commas, detailed
 from console.changes.calls import argument
 from console.form_parsing import number
-from console.status_labels import ENDS, name_for
+from console.status_labels import DECIDED, ENDS, name_for
 from plans.changes.undone import undos_about
 from plans.comments import count_words
 from plans.models import Plan
@@ -36,11 +36,6 @@ ACTORS = {
     "person": pgettext_lazy("who did it", "People"),
     "agent": gettext_lazy("The agent"),
     "system": gettext_lazy("Planside"),
-}
-DECIDED = {
-    "allow_once": gettext_lazy("Allowed once"),
-    "always": gettext_lazy("Always allowed"),
-    "deny": gettext_lazy("Denied"),
 }
 Data = Mapping[str, Any]
 GIVEN = object()  # in Row.when: anything but empty

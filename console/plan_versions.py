@@ -17,16 +17,10 @@ from console.language import grouped
 from console.status_labels import name_for
 from plans.comments import answered_between
 from plans.diff import Change, CheckDiff, PlanDiff, Rewording, SubtaskDiff, diff, diff_checks
-from plans.models import Plan, PlanVersion, SubtaskComment
+from plans.models import SUBTASK_LABELS, Plan, PlanVersion, SubtaskComment
 
 # Of a plan's fields and a subtask's.
-LABELS = {
-    "title": gettext_lazy("Title"),
-    "content": gettext_lazy("Description"),
-    "name": gettext_lazy("Name"),
-    "description": gettext_lazy("Description"),
-    "expected_outcome": gettext_lazy("Expected outcome"),
-}
+LABELS = {"title": "Title", "content": "Description", **SUBTASK_LABELS}
 # Characters of a text that stayed between two changes, of each end of it that is kept when it is
 # longer, and of a changed text. The whole is in the API.
 LONGEST_KEPT, KEPT_END, LONGEST_CHANGED = 240, 100, 2_000
@@ -91,7 +85,7 @@ class Versions:
     @property
     def tags(self) -> list[tuple[str, str]]:
         """Icon and words of each kind of change."""
-        tags = [("pen", str(LABELS[each.field]).lower()) for each in self.diff.fields]
+        tags = [("pen", gettext(LABELS[each.field]).lower()) for each in self.diff.fields]
         counts = [(*TAGS[kind], count) for kind, count in self.diff.counts.items() if count]
         return tags + [(icon, str(words).format(n=count)) for icon, words, count in counts]
 
@@ -196,11 +190,11 @@ class ChangedSubtask:
     def name(self) -> list[TextRun]:
         """The name in runs, whether it changed or not."""
         as_it_was = list(replace(self.row.name, self.row.name))
-        return next((runs for label, runs in self.texts if label == str(LABELS["name"])), as_it_was)
+        return next((runs for label, runs in self.texts if label == gettext("Name")), as_it_was)
 
     @property
     def fields(self) -> list[tuple[str, list[TextRun]]]:
-        return [(label, runs) for label, runs in self.texts if label != str(LABELS["name"])]
+        return [(label, runs) for label, runs in self.texts if label != gettext("Name")]
 
     @cached_property
     def texts(self) -> list[tuple[str, list[TextRun]]]:
@@ -281,7 +275,7 @@ def labelled(fields: Iterable[Rewording]) -> list[tuple[str, list[TextRun]]]:
                 start = "".join(fitting(words(text[: 2 * LONGEST_CHANGED]), LONGEST_CHANGED))
                 text = cut(start, len(text) - len(start))
             short.append(TextRun(run.op, text))
-        found.append((str(LABELS[field.field]), short))
+        found.append((gettext(LABELS[field.field]), short))
     return found
 
 

@@ -8,19 +8,15 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 from django.urls import reverse
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext
 
 from agents.models import Conversation, ToolCall
+from console.status_labels import DECIDED
 from plans.models import Plan, State
 from plans.needs import NeedKind
 
 KEY = re.compile(r"([a-z]{1,10})-(\d{1,18})(?:-(\d{1,18}))?")
 KINDS = tuple(NeedKind)
-DECIDED = {
-    "allow_once": gettext_lazy("Allowed once"),
-    "always": gettext_lazy("Always allowed"),
-    "deny": gettext_lazy("Denied"),
-}
 
 
 @dataclass(frozen=True)

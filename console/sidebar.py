@@ -8,7 +8,9 @@ from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models import BigIntegerField, Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -37,7 +39,6 @@ def has_put_away(user: User) -> bool:
     return own.filter(Q(archived_at__isnull=False) | Q(deleted_at__isnull=False)).exists()
 
 
-@prepared
 def newest_but(owner: int, current: int) -> QuerySet[Conversation, Any]:
     """How many are listed and how many are pinned, how many events there were in those besides this
     one and when they were last looked at, and the number of this one's last event; no row for none.
@@ -61,7 +62,7 @@ def sidebar_tag(user: User, group: str, current: int | None) -> tuple[str, int]:
     last event comes with the tag.
     """
     nothing = (0, 0, None, None, None)
-    found = newest_but.first(owner=user.pk, current=current or 0) or nothing
+    found = next(iter(newest_but(user.pk, current or 0)), nothing)
     count, pinned, changes, looked, shown = found
     seen = looked.isoformat() if looked else ""
     return f'"{group}-{count}-{pinned}-{changes or 0}-{seen}-{timezone.now().date()}"', shown or 0
@@ -117,10 +118,11 @@ class Listed(NamedTuple):
 @prepared
 def listed_of(owner: int) -> QuerySet[Conversation, Any]:
     """Those of a person that changed last; the columns are those of `Listed`."""
-    at_work = Turn.objects.filter(
+    asked = Cast(KT("checkpoint__asked"), BigIntegerField())  # PostgreSQL has no jsonb = bigint
+    at_work = Turn.objects.alias(asked=asked).filter(
         conversation=OuterRef("pk"),
         state__in=Turn.OPEN_STATES,
-        checkpoint__asked=OuterRef("active_plan__asked_message"),
+        asked=OuterRef("active_plan__asked_message"),
     )
     own = Conversation.objects.filter(
         owner=owner, parent_call=None, deleted_at=None, archived_at=None

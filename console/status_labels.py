@@ -36,6 +36,12 @@ ENDS = {
     "cleared": gettext_lazy("Cleared from the conversation"),
 }
 
+DECIDED = {
+    "allow_once": gettext_lazy("Allowed once"),
+    "always": gettext_lazy("Always allowed"),
+    "deny": gettext_lazy("Denied"),
+}
+
 LEFT_OUT = {
     "skipped": gettext_lazy("Skipped by you"),
     "cancelled": gettext_lazy("Cancelled with the plan"),

@@ -33,7 +33,8 @@ from plans.models import Plan, State, Subtask
 from plans.prompts import Context, plan_context
 from plans.queries import SYSTEM, checklist
 from plans.schemas import PlanDraft, PlanEdit
-from plans.snapshot import SubtaskSnapshot, plan_snapshot
+from plans.snapshot import SubtaskSnapshot
+from plans.snapshot_reading import plan_snapshot
 from plans.tools import TextTools
 from plans.tools import create_plan_tool as create_plan_tool
 

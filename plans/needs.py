@@ -11,7 +11,6 @@ once, where the person is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, cast
@@ -55,8 +54,7 @@ class NeedKind(StrEnum):
     REGRESSED = "regressed"
 
 
-@dataclass(frozen=True)
-class Need:
+class Need(NamedTuple):
     """One thing that waits. `key` names it for as long as it waits, and nothing else ever.
 
     `conversation` is where the person is; `call` is what asks, `plan` what rests at `version`,
@@ -300,27 +298,18 @@ def last_words(conversation: int) -> str:
 
 def ended_of(owner: int, since: datetime, *, replies: bool) -> list[str]:
     """The keys of plans that have finished since then, and of replies in chats without a plan."""
-    keys = [f"done-{pk}" for (pk,) in finished_plans.rows(owner=owner, since=since)]
+    # What is newer than its conversation's last event is not there: few are looked at.
+    own = Q(
+        conversation__owner=owner,
+        conversation__deleted_at=None,
+        conversation__parent_call=None,
+        conversation__updated_at__gt=since,
+        finished_at__gt=since,
+    )
+    plans = Plan.objects.filter(own, state=State.DONE)
+    keys = [f"done-{pk}" for pk in plans.values_list("pk", flat=True)[:MOST]]
     if replies:
-        keys += [f"reply-{pk}" for (pk,) in finished_replies.rows(owner=owner, since=since)]
+        turns = Turn.objects.filter(own, lane=Lane.CHAT, state=TurnState.DONE)
+        turns = turns.filter(conversation__active_plan__plan=None)
+        keys += [f"reply-{pk}" for pk in turns.values_list("pk", flat=True)[:MOST]]
     return keys
-
-
-@prepared
-def finished_plans(owner: int, since: datetime) -> QuerySet[Plan, tuple[int]]:
-    """What is newer than its conversation's last event is not there: few are looked at."""
-    rows = Plan.objects.filter(
-        conversation__owner=owner, conversation__deleted_at=None, conversation__updated_at__gt=since
-    )
-    rows = rows.filter(conversation__parent_call=None, state=State.DONE, finished_at__gt=since)
-    return rows.values_list("pk")[:MOST]
-
-
-@prepared
-def finished_replies(owner: int, since: datetime) -> QuerySet[Turn, tuple[int]]:
-    rows = Turn.objects.filter(
-        conversation__owner=owner, conversation__deleted_at=None, conversation__updated_at__gt=since
-    )
-    rows = rows.filter(conversation__parent_call=None, conversation__active_plan__plan=None)
-    rows = rows.filter(lane=Lane.CHAT, state=TurnState.DONE, finished_at__gt=since)
-    return rows.values_list("pk")[:MOST]

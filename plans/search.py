@@ -103,26 +103,28 @@ def search_plans(owner_id: int, wanted: Query) -> QuerySet[Plan]:
 def in_groups(rows: QuerySet[Plan], groups: Sequence[str]) -> QuerySet[Plan]:
     if not groups:
         return rows
-    found = groups_of(rows)
+    found, _ = groups_of(rows)
     fits = Q(pk__in=[plan for plan, group in found.items() if group in groups])
     return rows.filter(fits | (Q(state__in=groups) & ~Q(pk__in=found)))
 
 
 def counts(rows: QuerySet[Plan]) -> dict[str, int]:
     """How many plans are in which group."""
-    found = groups_of(rows)
-    settled = rows.exclude(pk__in=found).order_by().values_list("state").annotate(n=Count("pk"))
-    return dict.fromkeys(map(str, Group), 0) | dict(settled) | Counter(map(str, found.values()))
+    found, settled = groups_of(rows)
+    return dict.fromkeys(map(str, Group), 0) | (settled + Counter(map(str, found.values())))
 
 
-def groups_of(rows: QuerySet[Plan]) -> dict[int, Group]:
+def groups_of(rows: QuerySet[Plan]) -> tuple[dict[int, Group], Counter[str]]:
     """By plan, where a column does not say it: of those that are open, not true any more or being
-    looked at again. Groups of all others are called as their state is."""
+    looked at again. Then how many all others are, whose groups are called as their state is."""
     looked = Turn.objects.filter(lane=Lane.CHECK, plan=OuterRef("pk"), state=TurnState.WAITING)
     untrue = Subtask.objects.filter(plan=OuterRef("pk"), position__isnull=False, verified=False)
     done = Q(state=State.DONE) & (Exists(untrue) | Exists(looked))
-    plans = rows.filter(Q(state__in=PLAN_OPEN) | done).order_by().values_list("pk", flat=True)
-    return {plan: status.group for plan, status in statuses_of(plans).items()}
+    unsaid = Case(When(Q(state__in=PLAN_OPEN) | done, then="pk"))
+    read = list(rows.order_by().values_list(unsaid, "state").annotate(n=Count("pk")))
+    statuses = statuses_of(plan for plan, _, _ in read if plan)
+    settled = Counter({state: n for plan, state, n in read if not plan})
+    return {plan: status.group for plan, status in statuses.items()}, settled
 
 
 def ordered(rows: QuerySet[Plan], sort: str) -> QuerySet[Plan]:
@@ -168,7 +170,7 @@ def rows_of(plan_ids: Sequence[int]) -> list[PlanSummary]:
 def by_group(rows: QuerySet[Plan]) -> Case:
     """The place of its group."""
     plans = defaultdict(list)
-    for plan, group in groups_of(rows).items():
+    for plan, group in groups_of(rows)[0].items():
         plans[group].append(plan)
     places = {group: Value(place) for place, group in enumerate(Group)}
     return Case(

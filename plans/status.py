@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
@@ -123,8 +123,7 @@ ENDED = ("cancelled", "superseded", "cleared")
 AT_A_LIMIT = (Plan.PauseReason.BUDGET, Plan.PauseReason.CHECK)
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(NamedTuple):
     """What a plan's status follows from: its row, its subtasks, and what its open turns ask."""
 
     state: str
@@ -146,15 +145,15 @@ class Facts:
 
 
 def status_of(facts: Facts) -> Status:
-    status = replace(STATUSES[name_of(facts)], is_finished=facts.state == State.DONE)
-    if status.name != "done" or not facts.has_subtasks:  # a text alone is approved as it stands
+    status = STATUSES[name_of(facts)]
+    if facts.state != State.DONE:
         return status
-    return replace(
-        status,
-        mark=weakest_mark(
-            checked=facts.has_checked, by_word=facts.has_by_word, regressed=facts.has_regressed
-        ),
+    if status.name != "done" or not facts.has_subtasks:  # a text alone is approved as it stands
+        return replace(status, is_finished=True)
+    mark = weakest_mark(
+        checked=facts.has_checked, by_word=facts.has_by_word, regressed=facts.has_regressed
     )
+    return replace(status, is_finished=True, mark=mark)
 
 
 def weakest_mark(*, checked: bool, by_word: bool, regressed: bool) -> str:
@@ -232,53 +231,30 @@ def facts_of(plan_ids: Iterable[int]) -> dict[int, Facts]:
         turns[turn.plan].append(turn)
     asking = Asking.of(turn for each in turns.values() for turn in each)
     return {
-        plan.pk: facts_from(plan, turns[plan.pk], asking)
-        for plan in plans_with_marks.models(plans=plans)
-    }
-
-
-def facts_from(plan: Any, turns: list[Turn], asking: Asking) -> Facts:
-    """`plan` with the annotations of `plans_with_marks`."""
-    marks: dict[str, Any] = {
-        name: bool(getattr(plan, name))
-        for name in (
-            *("has_subtasks", "is_tried", "has_failed"),
-            *("has_checked", "has_by_word", "has_regressed"),
-        )
-    }
-    return Facts(
-        **facts_of_row(plan, is_hidden=bool(plan.has_hidden_card)),
-        **marks,
-        **asking.facts(turns),
-    )
-
-
-def facts_of_row(plan: Plan, *, is_hidden: bool) -> dict[str, Any]:
-    """`is_hidden`: its card is. What was approved once stays in view."""
-    return {
-        "state": plan.state,
-        "reason": plan.reason,
-        "run": plan.run,
-        "pause_reason": plan.pause_reason,
-        "is_confirmed": plan.is_confirmed,
-        "is_halted": bool(plan.run_options.get("halted")),
-        "is_hidden": is_hidden and plan.approved_version is None,
+        plan: Facts(*row, **asking.facts(turns[plan]))
+        for plan, *row in facts_in_rows.rows(plans=plans)
     }
 
 
 @prepared
-def plans_with_marks(plans: list[int]) -> QuerySet[Plan]:
+def facts_in_rows(plans: list[int]) -> QuerySet[Plan, Any]:
+    """A plan's key and, in their order, the fields of `Facts` but for what its turns ask."""
     listed = Subtask.objects.filter(plan=OuterRef("pk"), position__isnull=False)
     done = listed.filter(state=State.DONE)
-    return Plan.objects.filter(one_of("pk", plans)).annotate(
-        has_subtasks=Exists(listed),
-        is_tried=Exists(listed.filter(attempts__isnull=False)),
-        has_failed=Exists(failed_subtasks()),
-        has_checked=Exists(done.filter(verified=True)),
-        has_by_word=Exists(done.filter(verified=None)),
-        has_regressed=Exists(done.filter(verified=False)),
-        has_hidden_card=Exists(Message.objects.filter(pk=OuterRef("card"), hidden=True)),
-    )
+    hidden_card = Exists(Message.objects.filter(pk=OuterRef("card"), hidden=True))
+    said: dict[str, Any] = {
+        "is_confirmed": Q(approved_version__isnull=False, approved_version=F("version")),
+        "is_halted": Q(run_options__has_key="halted", run_options__halted=True),
+        "is_hidden": hidden_card & Q(approved_version=None),  # once approved it stays in view
+        "has_subtasks": Exists(listed),
+        "is_tried": Exists(listed.filter(attempts__isnull=False)),
+        "has_failed": Exists(failed_subtasks()),
+        "has_checked": Exists(done.filter(verified=True)),
+        "has_by_word": Exists(done.filter(verified=None)),
+        "has_regressed": Exists(done.filter(verified=False)),
+    }
+    rows = Plan.objects.filter(one_of("pk", plans)).annotate(**said)
+    return rows.values_list("pk", "state", "reason", "run", "pause_reason", *said)
 
 
 def failed_subtasks() -> QuerySet[Subtask]:

@@ -62,7 +62,7 @@ def outcome(things: list[object]) -> tracing.Facts:
 
     A tool's arguments may hold anything: they are told only where content is asked for.
     """
-    from plans.snapshot import plan_snapshot
+    from plans.snapshot_reading import plan_snapshot
 
     plan = Plan.objects.filter(pk=next(filter(None, map(plan_id, things)), 0)).first()
     if plan is None:

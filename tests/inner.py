@@ -61,6 +61,7 @@ from agents.changes.scan import record as scan_record
 from agents.changes.store import BLOB, MOST_PACKS, TREE, Store, StoreBroken, oid_of, stores
 from agents.changes.undo import NothingToUndo, PreviewChanged, Wanted, finish_cut_off, unfinished
 from agents.changes.unified import diff_text, hunks, patch_text
+from agents.changes.watch import changed_between
 from agents.config import json_text, ownership, workspaces
 from agents.config import store as config_store
 from agents.config.json_text import BadFile, Lines, parse, patched
@@ -254,6 +255,7 @@ from console.api import chains
 from console.api.errors import MOST_BYTES as ERRORS_MOST_BYTES
 from console.api.events import tail
 from console.api.live_texts import LiveTexts, Text
+from console.api.needs import NeedShape
 from console.api.plan_bodies import NewSubtask, SubtaskPatch, SubtaskWanted
 from console.api.shapes import Body
 from console.api.urls import api
@@ -294,7 +296,7 @@ from console.live.consumers import NOT_YOURS, SIGN_IN, TOO_MANY, Conversation, a
 from console.live.sessions import Credential
 from console.management import main
 from console.management.commands.plan import Command
-from console.management.plan_options import BY_ID
+from console.management.plan_options import BY_ID, STOPS
 from console.markdown import (
     LONG_OPEN_BLOCK,
     MOST_WEIGHT,
@@ -309,6 +311,7 @@ from console.markdown import (
 from console.middleware import MOST_BYTES as MIDDLEWARE_MOST_BYTES
 from console.middleware import REFUSALS, CompressedPages
 from console.model_choices import choices_of, recent_choices, sees_images
+from console.need_cards import NeedCard
 from console.needs import waiting_for
 from console.notices import notices_of
 from console.ops import doctor, health, metrics
@@ -318,7 +321,7 @@ from console.ops.health import OneThread
 from console.ops.logs import formatter
 from console.palette import SETTINGS as PALETTE_SETTINGS
 from console.palette import results
-from console.plan_buttons import plan_buttons
+from console.plan_buttons import BUTTONS, plan_buttons
 from console.plan_page import attempt_words
 from console.plan_requests import ChatResult
 from console.plan_timeline import Timeline, page_of_lines, wanted_lines
@@ -376,7 +379,7 @@ from plans.expected_version import Expected
 from plans.gate import PLAN_TOOLS as GATE_PLAN_TOOLS
 from plans.gate import Row, Situation, row_of
 from plans.needs import KINDS as NEED_KINDS
-from plans.needs import asking_calls, needs_of, resting_plans
+from plans.needs import NeedKind, asking_calls, needs_of, resting_plans
 from plans.prompts import assignment, plan_context
 from plans.queries import (
     active_plan,
@@ -389,7 +392,8 @@ from plans.queries import (
 )
 from plans.reviews import Material, question_text
 from plans.search import NEEDS_ME, Query, in_groups, search_plans
-from plans.snapshot import PlanSnapshot, SubtaskSnapshot, conversation_snapshot, plan_snapshot
+from plans.snapshot import PlanSnapshot, SubtaskSnapshot
+from plans.snapshot_reading import conversation_snapshot, plan_snapshot
 from plans.status import MARKS, STATUSES, Status, statuses_of
 from plans.subplans import settle_planning, start_for_parent
 from plans.text_plans import plan_in_text

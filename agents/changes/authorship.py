@@ -174,7 +174,8 @@ class Evidence:
     def came_from(self, path: bytes, now: Snapshot) -> tuple[bytes, bool]:
         """The path of a file that was moved here since the last look, and whether unchanged."""
         there, last = now.identity(path), self.seen_writers[1]
-        was = self.places.get(there[0], path) if there else path
+        is_another = there and there[0] != (last.get(path) or (0, 0))[0]
+        was = self.places.get(there[0], path) if there and is_another else path
         left, is_there = last.get(was), now.identity(was)
         if left and left != is_there and (not is_there or is_there[0] != left[0]):
             return was, now.written_at(path) <= left[1]

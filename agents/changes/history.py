@@ -32,17 +32,25 @@ class Course:
 
     def go_on(self, change: Change, old: Version | None, new: Version | None) -> None:
         """Others wrote in between if it is what none of these left or found."""
-        if change.origin != self.origin or old not in self.known:
-            self.origin = Origin.OUTSIDE if self.origin == Origin.OUTSIDE else Origin.UNSURE
+        self.origin = together(self.origin, change.origin)
+        if old not in self.known:
+            self.origin = together(self.origin, Origin.OUTSIDE)
         self.new, self.known = new, {*self.known, old, new}
         self.changes.append(change)
+
+
+def together(one: str, other: str) -> str:
+    """Whose it is where both of these are known of a file."""
+    if one == other:
+        return one
+    return Origin.UNSURE if Origin.UNSURE in (one, other) else Origin.BOTH
 
 
 def composed(store: Store, lists: Iterable[list[Change]]) -> list[Change]:
     """From before the first to after the last, the turns' own and others' apart.
 
     A file that is as it was is left out. What others wrote between two of ours is in the lines of
-    the whole, so whose that is cannot be told.
+    the whole, so that is of both.
     """
     courses: dict[Key, Course] = {}
     sources: dict[Key, str] = {}  # what a path was, if it was renamed
@@ -113,7 +121,7 @@ def whole(path: str, course: Course, was: str, source: Course) -> Change:
         kind="renamed" if was else course.kind,
         old=source.old,
         new=course.new,
-        origin=course.origin if course.origin == source.origin else Origin.UNSURE,
+        origin=together(course.origin, source.origin),
         was=was,
         added=None,
         removed=None,

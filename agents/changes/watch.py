@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -60,7 +61,7 @@ class FolderWatch:
         if now.stopped or len(files) > MOST_FILES:
             return None
         before = self.files if self.found else self.files_recorded(known, files)
-        look = Look(self.at, now.at, changed_between(before, known, now, self.at))
+        look = Look(self.at, now.at, changed_between(before, now, self.at, known.folders))
         self.found, self.files, self.at = now, files, now.at
         self.noted += len(look.files)
         return look
@@ -92,12 +93,14 @@ class FolderWatch:
             now.index[path] = stats_of(os.lstat(self.root + b"/" + path)), NO_OID
         before = {path: self.files.pop(path)} if path in self.files else {}
         self.files |= now.files
-        return Look(self.at, now.at, changed_between(before, Snapshot(), now, self.at))
+        return Look(self.at, now.at, changed_between(before, now, self.at, {}))
 
 
-def changed_between(before: Files, known: Snapshot, now: Snapshot, since: int) -> dict[bytes, Seen]:
+def changed_between(
+    before: Files, now: Snapshot, since: int, known: Mapping[bytes, Identity]
+) -> dict[bytes, Seen]:
     """Files that are not as they were, each with where it came from. One in folders that were
-    `known` before was there, left out by rules of git's, if it is older."""
+    `known` then was there, left out by rules of git's, if it is older."""
     files = now.files
     changed = {path for path, _ in before.items() ^ files.items()}
     left = {
@@ -108,7 +111,8 @@ def changed_between(before: Files, known: Snapshot, now: Snapshot, since: int) -
     found = dict[bytes, Seen]()
     for path in changed:
         there = files.get(path)
-        was = left.get(there[0], b"") if there else b""
+        is_another = there and there[0] != before.get(path, GONE)[0]
+        was = left.get(there[0], b"") if there and is_another else b""
         is_same = bool(was) and now.written_at(path) <= before[was][1]
         is_old = not was and path not in before and is_in_known_folders(path, known, now)
         moment = there[1] if there and is_old else moment_of(path, now, since)
@@ -116,8 +120,6 @@ def changed_between(before: Files, known: Snapshot, now: Snapshot, since: int) -
     return found
 
 
-def is_in_known_folders(path: bytes, known: Snapshot, now: Snapshot) -> bool:
-    inodes = (
-        [each.folders.get(folder, GONE)[0] for each in (known, now)] for folder in above(path)
-    )
+def is_in_known_folders(path: bytes, known: Mapping[bytes, Identity], now: Snapshot) -> bool:
+    inodes = [[each.get(one, GONE)[0] for each in (known, now.folders)] for one in above(path)]
     return all(one and one == other for one, other in inodes)

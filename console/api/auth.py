@@ -29,16 +29,6 @@ def own_conversation(conversation: int, owner: int) -> QuerySet[Conversation]:
     return Conversation.objects.filter(pk=conversation, owner=owner, deleted_at=None)
 
 
-@prepared
-def own_plan(plan: int, owner: int) -> QuerySet[Plan]:
-    return Plan.objects.filter(pk=plan, conversation__owner=owner, conversation__deleted_at=None)
-
-
-@prepared
-def listed_subtask(plan: int, key: str) -> QuerySet[Subtask]:
-    return Subtask.objects.filter(plan=plan, key=key, position__isnull=False)
-
-
 class Token(HttpBearer):
     """A header with a wrong token is refused, whatever cookie comes with it."""
 
@@ -78,18 +68,17 @@ def conversation_of(request: HttpRequest, id: int) -> Conversation:
 
 
 def plan_of(request: HttpRequest, id: int) -> Plan:
-    rows = own_plan.models(plan=id, owner=person(request).pk)
-    if not rows:
-        raise NotFound(f"There is no plan {id}.")
-    return rows[0]
+    own = Plan.objects.filter(conversation__owner=person(request), conversation__deleted_at=None)
+    if plan := own.filter(pk=id).first():
+        return plan
+    raise NotFound(f"There is no plan {id}.")
 
 
 def subtask_of(plan: Plan, key: str) -> Subtask:
     """A subtask of the checklist; removed ones live in versions and timeline only."""
-    rows = listed_subtask.models(plan=plan.pk, key=key)
-    if not rows:
-        raise NotFound(f"The plan has no subtask {key[:20]!r}.")
-    return rows[0]
+    if subtask := plan.subtasks.filter(key=key, position__isnull=False).first():
+        return subtask
+    raise NotFound(f"The plan has no subtask {key[:20]!r}.")
 
 
 def call_of(request: HttpRequest, id: int) -> ToolCall:

@@ -16,7 +16,7 @@ from agents.models import Turn, Undo
 from console.api.auth import person, plan_of, subtask_of
 from console.api.shapes import Body, answers
 from plans import actions
-from plans.changes.recorded import Document
+from plans.changes.recorded import ChangeCounts, Document
 from plans.changes.scope import Scope
 
 router = Router(tags=["plans"])
@@ -56,19 +56,13 @@ class LeftShape(Schema, extra="forbid"):
     size: int
 
 
-class ChangesShape(Schema, extra="forbid"):
+class ChangesShape(ChangeCounts):
     """`files`, `added` and `removed` are the turns' own; with `up_to` it may be less, since a file
     that several turns changed counts for each where not all is kept. `kept` says whether each can
     still be read line by line; `stopped` why nothing is known (files: more than 50,000, bytes: more
     than 1 GB, failed). `not_recorded` are files that were left out; with `leaves_out` there are
     such that are in no list: what .gitignore leaves out, pipes and the like."""
 
-    files: int
-    added: int
-    removed: int
-    outside: int
-    unsure: int
-    up_to: bool
     kept: bool
     stopped: str
     changes: list[ChangeShape]

@@ -37,7 +37,8 @@ from console.call_progress import progress_tag
 from console.exports import exported
 from plans import actions as plan_actions
 from plans.expected_version import Expected, VersionConflict
-from plans.snapshot import PlanSnapshot, conversation_snapshot
+from plans.snapshot import PlanSnapshot
+from plans.snapshot_reading import conversation_snapshot
 
 router = Router(tags=["conversations"])
 tool_calls = Router(tags=["conversations"])

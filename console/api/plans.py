@@ -38,7 +38,8 @@ from plans.actions.create import bind
 from plans.expected_version import demand_active
 from plans.models import Plan
 from plans.schemas import PlanDraft
-from plans.snapshot import PlanSnapshot, plan_snapshot, plan_snapshots
+from plans.snapshot import PlanSnapshot
+from plans.snapshot_reading import plan_snapshot, plan_snapshots
 
 router = Router(tags=["plans"])
 Version = Annotated[str | None, Header(alias="If-Match", description='The version read: "3"')]

@@ -13,18 +13,15 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db import DatabaseError
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
 from agents.db import in_db
 from agents.models import Conversation
-from agents.statements import one_of, prepared
 from console.auth.tokens import digest_of, live_tokens
 
 log = logging.getLogger(__name__)
@@ -122,34 +119,19 @@ def check_sessions(
 ) -> tuple[set[Credential], dict[tuple[int, int], int]]:
     """Which credentials are still good, and the last event's number by conversation and owner."""
     asked = {each.credential for each in sessions}
-    passwords = dict(passwords_of.rows(users=list({each.user_id for each in asked})))
-    keys = valid_keys.rows(keys=list({each.key for each in asked}), now=timezone.now())
-    events = last_events.rows(conversations=list({each.conversation for each in sessions}))
-    valid = {("",), *keys}
+    users = User.objects.filter(pk__in={each.user_id for each in asked}, is_active=True)
+    passwords = dict(users.values_list("pk", "password"))
+    keys = {each.key for each in asked}
+    logged_in = Session.objects.filter(pk__in=keys, expire_date__gt=timezone.now())
+    tokens = live_tokens().filter(digest__in=keys)
+    valid = {"", *logged_in.values_list("pk", flat=True).union(tokens.values_list("digest"))}
+    shown = {each.conversation for each in sessions}
+    events = Conversation.objects.filter(pk__in=shown, deleted_at=None)
     good = {
         each
         for each in asked
         if each.user_id in passwords
         and each.password in (None, passwords[each.user_id])
-        and (each.key,) in valid
+        and each.key in valid
     }
-    return good, {(conversation, owner): number for conversation, owner, number in events}
-
-
-@prepared
-def passwords_of(users: list[int]) -> QuerySet[User, tuple[int, str]]:
-    return User.objects.filter(one_of("id", users), is_active=True).values_list("pk", "password")
-
-
-@prepared
-def valid_keys(keys: list[str], now: datetime) -> QuerySet[Session, tuple[str]]:
-    """Of sessions and of tokens."""
-    sessions = Session.objects.filter(one_of("session_key", keys), expire_date__gt=now)
-    tokens = live_tokens().filter(one_of("digest", keys))
-    return sessions.values_list("pk").union(tokens.values_list("digest"))
-
-
-@prepared
-def last_events(conversations: list[int]) -> QuerySet[Conversation, tuple[int, int, int]]:
-    rows = Conversation.objects.filter(one_of("id", conversations), deleted_at=None)
-    return rows.values_list("pk", "owner_id", "seq")
+    return good, {(pk, owner): seq for pk, owner, seq in events.values_list("pk", "owner", "seq")}

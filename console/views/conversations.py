@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Sum
 from django.db.models.functions import Length
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
@@ -22,7 +22,6 @@ from agents.conversations import deleted_of
 from agents.errors import Refused
 from agents.llm.catalog import is_fresh
 from agents.models import Conversation, Message
-from agents.statements import prepared
 from console import fragments
 from console.call_progress import progress_tag
 from console.components import replace
@@ -156,13 +155,6 @@ def drawer(request: HttpRequest, pk: int) -> HttpResponse:
     return response
 
 
-@prepared
-def text_growing(conversation: int) -> QuerySet[Message, tuple[int]]:
-    """How long the texts are that are being written now; no row while none is."""
-    growing = Message.objects.filter(conversation=conversation, streaming=True)
-    return growing.values("conversation").annotate(length=Sum(Length("text"))).values_list("length")
-
-
 @require_GET
 def changes(request: HttpRequest, pk: int) -> HttpResponse:
     """What the socket does not bring, every five seconds while it is down and after a POST.
@@ -170,7 +162,8 @@ def changes(request: HttpRequest, pk: int) -> HttpResponse:
     Text that is being written counts as news, and how far calls are.
     """
     seq = seq_of(request, pk)
-    (written,) = text_growing.first(conversation=pk) or (0,)
+    growing = Message.objects.filter(conversation=pk, streaming=True)
+    written = growing.aggregate(length=Sum(Length("text"), default=0))["length"]
     after = number(request.GET.get("after"), EVENT) or 0
     return unless_known(
         request,
@@ -179,20 +172,10 @@ def changes(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-@prepared
-def last_event(conversation: int, owner: int) -> QuerySet[Conversation, tuple[int]]:
-    own = Conversation.objects.filter(
-        pk=conversation, owner=owner, deleted_at=None, parent_call=None
-    )
-    return own.values_list("seq")
-
-
 def seq_of(request: HttpRequest, pk: int) -> int:
     """The number of the conversation's last event; 404 when it is not this person's."""
-    found = last_event.first(conversation=pk, owner=person(request).pk)
-    if found is None:
-        raise Http404
-    return found[0]
+    own = Conversation.objects.filter(owner=person(request), deleted_at=None, parent_call=None)
+    return get_object_or_404(own.only("seq"), pk=pk).seq
 
 
 # Verbs

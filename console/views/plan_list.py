@@ -40,7 +40,7 @@ from plans import search
 from plans.models import Attempt, Plan
 from plans.queries import plans_below
 from plans.search import NEEDS_ME, NEWEST, OPEN, ORDERS, Query
-from plans.snapshot import plan_snapshot, plan_snapshots
+from plans.snapshot_reading import plan_snapshot, plan_snapshots
 from plans.status import Group
 
 PER_PAGE = 50
@@ -123,7 +123,7 @@ def page(request: HttpRequest, context: dict[str, object]) -> HttpResponse:
 
 
 def list_context(request: HttpRequest) -> dict[str, object]:
-    """Six queries for the list, however many plans there are."""
+    """As many queries for the list, however many plans there are."""
     wanted = read(request.GET)
     names = {agent.id: shown_name(agent.file) for agent in agents_of(person(request))}
     rows = search.search_plans(person(request).pk, wanted.wanted())

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext, gettext_lazy
+from pydantic import BaseModel
 
 from agents.changes.compare import Change, Sums, sums_of
 from agents.changes.recording import MOST_DIFF
@@ -134,6 +135,17 @@ class Changes:
             ],
             "leaves_out": self.leaves_out,
         }
+
+
+class ChangeCounts(BaseModel, extra="forbid"):
+    """How much was changed, as the snapshot and the API have it."""
+
+    files: int
+    added: int
+    removed: int
+    outside: int
+    unsure: int
+    up_to: bool
 
 
 NAMES = ("files", "added", "removed", "outside", "unsure")

@@ -15,7 +15,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from django.db.models import QuerySet
-from pydantic import BaseModel
 
 from agents.changes.authorship import Origin
 from agents.changes.compare import Change, Version
@@ -26,7 +25,7 @@ from agents.models import Recording, Undo
 from agents.statements import prepared
 from agents.timestamps import Moment, timestamp
 from plans.changes.held import composed_changes
-from plans.changes.recorded import Changes, changes_of, recordings_of, sums_document
+from plans.changes.recorded import ChangeCounts, Changes, changes_of, recordings_of, sums_document
 from plans.models import Plan
 
 HELD = 64  # undos whose files are held in memory
@@ -68,19 +67,13 @@ def subject_of_plan(plan: int, key: str = "") -> str:
     return f"subtask:{plan}/{key}" if key else f"plan:{plan}"
 
 
-class ChangedSnapshot(BaseModel, extra="forbid"):
+class ChangedSnapshot(ChangeCounts):
     """Files and lines that the attempts changed themselves; `outside` and `unsure` count files that
     others changed meanwhile, and those of which it cannot be told. With `up_to` it may be less: not
     all is kept, and a file that several attempts changed counts for each. `stopped` says why
     nothing is known, `undone_at` when an undo left none of them, `partly_undone` whether it took
     some back."""
 
-    files: int
-    added: int
-    removed: int
-    outside: int
-    unsure: int
-    up_to: bool
     stopped: str
     undone_at: Moment | None
     partly_undone: bool

@@ -149,7 +149,6 @@ const ASKED = `planside-asked-${person()}`;
 const MOST = 200; // keys that are remembered
 const VISIBLE = `planside-visible-${person()}`;
 const TOLD = `planside-told-${person()}`;
-const NEEDS = /^(approval|question|start|failed|budget|halted)-/;
 let known = null; // what was there when the page was opened is no news
 let leave = null; // ends that this tab is in view
 
@@ -190,7 +189,7 @@ function tell(fresh) {
     if (!document.hidden || held.some((lock) => lock.name === VISIBLE)) return;
     // Those that the person is to be told of: not what they have asked for themselves.
     const notices = await noticesOf(news);
-    if ("sounds" in byId("needs-count").dataset && notices.some(({ key }) => NEEDS.test(key))) sound();
+    if ("sounds" in byId("needs-count").dataset && notices.some((each) => each.is_need)) sound();
     if (globalThis.Notification?.permission === "granted") notices.forEach(notify);
   });
 }

@@ -113,7 +113,7 @@ def test_escape_goes_back_and_a_changed_preview_opens_anew(site, open_tab):
     (files / "docs" / "api.md").write_text("hers\n")
     dialog.get_by_role("button", name="Undo changes").click()
     expect(dialog.get_by_role("alert")).to_contain_text("look once more")
-    expect(dialog.get_by_text("Restoring it loses that edit")).to_be_visible()
+    expect(dialog.get_by_text("Restoring it takes that edit back")).to_be_visible()
     dialog.get_by_text("Restore", exact=True).click()
     dialog.get_by_role("button", name="Undo changes").click()
     expect(page.locator("#undone-toast")).to_contain_text("3 files restored. 1 file removed.")

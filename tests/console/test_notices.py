@@ -29,6 +29,8 @@ def told(name="alice"):
     user = person(name)
     chosen = preferences_of(user.pk)
     found = notices_of(user, chosen, waiting_for(user.pk, chosen).keys)
+    ended = [notice.key for notice in found if notice.key.startswith(("done-", "reply-"))]
+    assert [notice.key for notice in found if not notice.is_need] == ended, "what makes no sound"
     return [(notice.title, notice.body) for notice in found]
 
 

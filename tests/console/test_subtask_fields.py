@@ -61,6 +61,13 @@ def test_drawer_card_page_version_and_export_show_it(alice, plan, field):
 
 
 @pytest.mark.parametrize("field", SUBTASK_TEXT)
+def test_a_comparison_of_two_versions_shows_it(alice, plan, field):
+    actions.update_subtask(plan, "s1", {field: "Another"}, "alice")
+    compared = alice.get(f"/c/{plan.conversation_id}/plan/versions?plan={plan.pk}&from=1&to=2")
+    assert "Another" in compared.content.decode()
+
+
+@pytest.mark.parametrize("field", SUBTASK_TEXT)
 def test_the_editor_of_a_row_begins_with_it(alice, plan, field):
     page = html(alice.get(f"/c/{plan.conversation_id}/"))
     editor = page.partition('id="subtask-editor"')[2].partition("</template>")[0]

@@ -12,7 +12,7 @@ from tests.plans.outer_doors import NEEDS, Reader
 from tests.plans.random_plans import RandomPlans
 from tests.world import signed_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 SEED, FEW = 27, 12  # plans that are of many kinds; all homes: tests/nightly/test_one_status.py
 URGENT = ("failed", "regressed", "question", "waiting")
@@ -180,8 +180,11 @@ def test_a_row_says_what_asks_on_its_own_page_as_on_others(case):
         ("plans.search.statuses_of", ["list", "plans of the conversation", "command, list"]),
         ("plans.needs.statuses_of", ["Needs you"]),
         ("console.sidebar.statuses_of", ["the list beside"]),
-        ("plans.snapshot.status_of", ["drawer", "page of the plan", "API, one", "command, show"]),
-        ("plans.snapshot.progress", ["drawer", "export of the plan", "command, show"]),
+        (
+            "plans.snapshot_reading.status_of",
+            ["drawer", "page of the plan", "API, one", "command, show"],
+        ),
+        ("plans.snapshot_reading.progress", ["drawer", "export of the plan", "command, show"]),
         ("console.needs.needs_of", ["tab of", "entry of"]),
     ],
 )

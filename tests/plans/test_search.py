@@ -183,5 +183,5 @@ def test_a_page_costs_the_same_queries_however_many_plans_there_are(django_asser
     for sort, most in (("-created", 4), ("state", 7), ("-duration", 4), ("-tokens", 4)):
         with django_assert_num_queries(most):
             assert len(search.page(rows, sort, 0, 10)) == 10
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(3):
         assert search.counts(rows)["waiting"] == 12

@@ -1,19 +1,28 @@
 """A plan's status is one word, and every place says the same."""
 
+from types import SimpleNamespace
+from typing import get_args
+
 import pytest
 from django.db.models import F
+from django.template.loader import get_template
 
 from agents.models import ToolCall, Turn, TurnState
 from plans.models import Attempt, Plan
-from tests.inner import NEED_KINDS as KINDS
 from tests.inner import (
+    BUTTONS,
     STATUSES,
+    STOPS,
+    NeedCard,
+    NeedKind,
+    NeedShape,
     attempt_words,
     needs_of,
     plan_snapshot,
     search,
     statuses_of,
 )
+from tests.inner import NEED_KINDS as KINDS
 from tests.plans.random_plans import RandomPlans
 from tests.world import person
 
@@ -69,6 +78,16 @@ def test_needs_you_lists_a_plan_once_for_what_its_status_says(plans):
 
 def test_every_name_has_a_word_a_mark_and_a_group():
     assert all(each.word and each.mark and each.group for each in STATUSES.values())
+
+
+def test_every_name_has_its_buttons_and_what_waits_is_said_at_every_door():
+    assert BUTTONS.keys() == STATUSES.keys()
+    waiting = {each.attention for each in STATUSES.values()} - {"none"}
+    assert waiting - {"halted"} == STOPS.keys(), "where the command's run ends"
+    assert {*get_args(NeedShape.model_fields["kind"].annotation)} == {*NeedKind}
+    for kind in NeedKind:
+        card = SimpleNamespace(need=SimpleNamespace(kind=kind))
+        get_template(NeedCard.template.fget(card))
 
 
 def test_every_class_of_failure_has_words_of_its_own():

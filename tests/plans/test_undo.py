@@ -510,7 +510,7 @@ def test_lines_that_a_person_wrote_between_two_subtasks_go_only_with_a_word(c):
     assert file.read_text() == "one\nline 1\nhers\nline 3\n"
     assert fates(actions.preview_changes(Scope(plan))) == {"a.txt": "unsure"}
     asked = signed_in(person("alice")).get(f"/c/{c.pk}/changed/preview?plan={plan.pk}")
-    words = "More than one wrote here. Restoring it may lose the work of others."
+    words = "More than one wrote here. Restoring it takes back the work of all."
     assert words in asked.content.decode()
     with pytest.raises(Conflict):
         actions.undo_changes(Scope(plan), "alice")

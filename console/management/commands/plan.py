@@ -35,7 +35,7 @@ from plans.documents import DONE
 from plans.models import LIVE, OPEN, SETTLED, ActivePlan, CheckResult, Plan
 from plans.queries import checklist, reload
 from plans.search import rows_of
-from plans.snapshot import plan_snapshot, plan_snapshots
+from plans.snapshot_reading import plan_snapshot, plan_snapshots
 
 READING = ("show", "check", "changes", "undo", "export")  # any plan does if there is only one
 MOST = 20  # plans listed where one has to be named

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.inner import Evidence, Look, Seen, Snapshot, Writes
+from tests.inner import Evidence, Look, Seen, Snapshot, Writes, changed_between
 
 SECOND = 1_000_000_000
 SHELL, WRITE = (1, 2), (4, 5)  # of ours, in seconds
@@ -152,6 +152,14 @@ class TestWhatLooksFound:
         known = Evidence(0, writes([SHELL, (6, 7)]), writes([SHELL]), looks=looks)
         now = folder({"a": (7, 1.5), "b": (8, 3.5), "c": (9, 6.5)})
         assert [known.origin(path, now) for path in (b"a", b"b", b"c")] == ["own", "outside", "own"]
+
+
+def test_the_second_name_of_a_file_stays_where_it_is_when_the_first_one_goes():
+    now = folder({"b": (7, 1.5)})
+    found = changed_between({b"a": (7, 0), b"b": (7, 0)}, now, 0, {})
+    assert {path: each.was for path, each in found.items()} == {b"a": b"", b"b": b""}
+    now.index[b"b"] = ((33188, 1, 0, ns(1.5), 7), b"object")
+    assert changed_between({b"a": (7, 0)}, now, 0, {})[b"b"].was == b"a"
 
 
 def test_a_file_of_an_old_time_was_there_unless_its_folder_is_new():

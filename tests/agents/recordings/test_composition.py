@@ -79,11 +79,11 @@ def test_of_one_that_was_renamed_twice_from_the_same_name_only_the_first_is(stor
     assert told(found) == {("b", OWN): ("renamed", "a"), ("c", OWN): ("added", "")}
 
 
-def test_what_somebody_wrote_between_two_of_ours_makes_the_whole_unsure(store, change):
+def test_what_somebody_wrote_between_two_of_ours_makes_the_whole_one_of_both(store, change):
     between = [change("a", "1\n", "2\n")], [change("a", "2 and hers\n", "3 and hers\n")]
-    assert told(composed(store, between)) == {("a", UNSURE): ("modified", "")}
+    assert told(composed(store, between)) == {("a", "both"): ("modified", "")}
     removed = [change("a", "1\n", "2\n")], [change("a", None, "3\n")]
-    assert told(composed(store, removed)) == {("a", UNSURE): ("modified", "")}
+    assert told(composed(store, removed)) == {("a", "both"): ("modified", "")}
 
 
 def test_what_went_back_to_one_of_ours_was_an_undo(store, change):
