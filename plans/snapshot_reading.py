@@ -40,7 +40,7 @@ MOMENTS = ("approved_at", "created_at", "updated_at", "finished_at")
 def conversation_snapshot(conversation: Conversation) -> PlanSnapshot | None:
     """The plan in the drawer, or None."""
     plan, _ = active_plan_and_goal(conversation.pk)
-    return plan_snapshot(plan) if plan else None
+    return next(iter(plan_snapshots([plan] if plan else [])), None)
 
 
 def plan_snapshot(plan: Plan) -> PlanSnapshot:
