@@ -58,7 +58,7 @@ document.addEventListener("htmx:ws:after:message:incoming", () => {
 document.addEventListener("htmx:ws:close", onClose);
 document.addEventListener("planside:silence", onSilence);
 always(setNextUrl);
-always(() => AWAY_STATES.includes(shown) && blankStatus(true)); // an answer may have come late
+always(() => isAway() && blankStatus(true)); // an answer may have come late
 atStart(() => {
   if (!hasSocket()) return addEventListener("offline", () => looked(false));
   document.addEventListener("visibilitychange", () => document.hidden || check());
@@ -169,8 +169,7 @@ function connect() {
 function say() {
   const state = stateNow();
   if (state === shown) return;
-  const wasAway = AWAY_STATES.includes(shown);
-  const isAway = AWAY_STATES.includes(state);
+  const wasAway = isAway();
   shown = state;
   const [words, icon, title] = STATES[state];
   status.querySelector(".wide-text").textContent = words;
@@ -178,13 +177,16 @@ function say() {
   status.title = title;
   status.dataset.status = TONES[state];
   status.toggleAttribute("data-quiet", state === "live");
-  if (isAway || isGone) byId("app").dataset.stale = isGone ? "gone" : navigator.onLine ? "" : "offline";
+  if (isAway() || isGone) byId("app").dataset.stale = isGone ? "gone" : navigator.onLine ? "" : "offline";
   else delete byId("app").dataset.stale;
-  if (isGone) stamp(heardAt);
-  blankStatus(isAway);
+  if (isGone) stamp();
+  blankStatus(isAway());
   note(state);
-  if (isAway !== wasAway) document.dispatchEvent(new CustomEvent("planside:away", { detail: { isAway, heardAt } }));
-  if (wasAway && !isAway) reached();
+  if (isAway()) away();
+  else if (wasAway) {
+    back();
+    reached();
+  }
 }
 
 function stateNow() {
@@ -302,26 +304,20 @@ const DECISIONS = [
   .map((each) => `:is(#plan, #dock, #log, #needs-list) ${each}`)
   .join();
 
-let lastAnswer = 0;
 /** The buttons that wait, and the titles that they had. */
 const blocked = new Map();
 
-document.addEventListener("planside:away", ({ detail }) => {
-  lastAnswer = detail.heardAt;
-  if (detail.isAway) away();
-  else back();
-});
 always(() => isAway() && away());
 
 const isAway = () => AWAY_STATES.includes(shown);
 
 /** Since when what is shown may not be so any more. */
-function stamp(at) {
-  for (const place of document.querySelectorAll("[data-heard-at]")) place.textContent = stampOf(at);
+function stamp() {
+  for (const place of document.querySelectorAll("[data-heard-at]")) place.textContent = stampOf(heardAt);
 }
 
 function away() {
-  stamp(lastAnswer);
+  stamp();
   for (const button of document.querySelectorAll(DECISIONS)) block(button);
   const box = byId("say");
   if (box) box.placeholder = LATER;
