@@ -149,9 +149,12 @@ class Evidence:
         if seen.is_exact:
             if not is_meanwhile:
                 return {self.by_times(path, seen, look.since, look.until)}
-            if is_within(seen.moment, theirs) and look.call not in self.own.files.get(path, ()):
+            is_named = look.call in self.own.files.get(path, ())
+            if is_within(seen.moment, theirs) and not is_named:
                 return {Origin.OUTSIDE}
-            is_unsure = is_within(seen.moment, [*theirs, *self.others.anywhere])
+            # A call that names its file puts another there: beside it a command counts as before.
+            others = theirs if is_named else [*theirs, *self.others.anywhere]
+            is_unsure = is_within(seen.moment, others)
         else:
             is_unsure = any(overlap(each, look.call) for each in self.others.anywhere)
             is_unsure |= not is_meanwhile and seen.moment != look.until

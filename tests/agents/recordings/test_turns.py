@@ -686,18 +686,20 @@ class TestWhoseItIs:
         tell(c, "write")
         assert origins(Recording.objects.get())["gone.md"] == "outside"
 
-    def test_two_agents_in_one_folder_see_their_own_as_far_as_tools_tell(self, folder):
+    @pytest.mark.parametrize("waits_for", ["bob-shell", "bob.txt"])
+    def test_two_agents_in_one_folder_see_their_own_as_far_as_tools_tell(self, folder, waits_for):
         alice, bob = linked(folder), linked(folder, "bob")
         meet = (
             "touch {0}-began; until [ -e alice-began -a -e bob-began ]; do sleep 0.02; done; "
-            "echo > {0}-shell; until [ -e alice-shell -a -e bob-shell ]; do sleep 0.02; done"
+            "echo > {0}-shell; until [ -e alice-shell -a -e {1} ]; do sleep 0.02; done"
         )
 
         def model(request):
             mine = "alice" if "for alice" in str(request["messages"]) else "bob"
             results = sum(message["role"] == "tool" for message in request["messages"])
             write = call("write_file", path=f"{mine}.txt", content="text\n")
-            return [shell(meet.format(mine)), write, say("ok")][results]
+            other = waits_for if mine == "alice" else "bob-shell"
+            return [shell(meet.format(mine, other)), write, say("ok")][results]
 
         scripted(model)
         handle_message(alice, "for alice", "alice", None)
