@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -260,6 +260,7 @@ REPLAN_HERE = PlanButton(
 
 CHECK_NOW = PlanButton("check", gettext_lazy("Check now"), "check", address="subtask-check")
 LOOKED = PlanButton("look", gettext_lazy("I have looked"), "check", address="subtask-looked")
+TAKE = PlanButton("take", icon="check", kind="quiet", address="check-take")
 
 
 def subtask_buttons(
@@ -280,15 +281,27 @@ def subtask_buttons(
         drawn.append(REPLAN_HERE)
     number = plan.subtasks.index(row) + 1
     return [
-        each.at(
-            *((conversation,) if each is CHECK_AGAIN else (conversation, row.key)),
-            id=f"{each.id}-{plan.id}-{row.key}",
-            name=str(each.name).format(number=number),
-            asks=str(each.asks).format(number=number),
-            blocked=why_blocked(each, plan, replanning=replanning),
-        )
-        for each in drawn
+        *takes(plan, row, conversation),
+        *(
+            each.at(
+                *((conversation,) if each is CHECK_AGAIN else (conversation, row.key)),
+                id=f"{each.id}-{plan.id}-{row.key}",
+                name=str(each.name).format(number=number),
+                asks=str(each.asks).format(number=number),
+                blocked=why_blocked(each, plan, replanning=replanning),
+            )
+            for each in drawn
+        ),
     ]
+
+
+def takes(plan: PlanSnapshot, row: SubtaskSnapshot, conversation: int) -> Iterator[PlanButton]:
+    """For each file that was to be unchanged, and is not."""
+    for check in row.checks if row.key in plan.takes_retry else ():
+        if check.unchanged and check.state == "failed":
+            words = gettext("Take {path} as it is now").format(path=visible_plain(check.path or ""))
+            id = f"take-{plan.id}-{row.key}-{check.key}"
+            yield TAKE.at(conversation, row.key, check.key, id=id, label=words)
 
 
 # On the card of a plan that has ended

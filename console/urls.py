@@ -155,6 +155,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(SUBTASK + "looked", plan_checks.look, name="subtask-looked"),
     path(PLAN + "check", plan_checks.check, name="plan-check"),
     path(SUBTASK + "checks/remove", plan_checks.remove, name="check-remove"),
+    path(SUBTASK + "checks/<slug:check>/take", plan_checks.take, name="check-take"),
     path(SUBTASK + "retry", plans.retry, name="subtask-retry"),
     path(SUBTASK + "skip", plans.skip, name="subtask-skip"),
     path(SUBTASK + "replan", plans.replan, name="subtask-replan"),

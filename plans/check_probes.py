@@ -7,10 +7,11 @@ import json
 import os
 import stat
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from pathlib import PurePosixPath
-from typing import Any, cast
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from django.utils.translation import gettext
 
@@ -19,7 +20,7 @@ from agents.engine.available_tools import same_json
 from agents.pools import FILES
 from agents.tools import fetch
 from agents.tools.base import Tool, ToolFailed, ToolResult
-from agents.tools.confinement import Workspace, display_path, translated_errors
+from agents.tools.confinement import NoFolder, NotThere, Workspace, display_path
 from agents.tools.files import (
     LARGEST_READ,
     LARGEST_SEARCHED,
@@ -33,7 +34,7 @@ from plans.check_text import CheckJson
 SHOWN = 4_000  # characters that are kept of what a check said
 HEAD = 1_000
 LARGEST_DIGEST = 200_000_000  # bytes: an attempt begins once they are read
-ABSENT, FOLDER = "absent", "folder"  # in the place of a digest
+ABSENT, FOLDER, LINK = "absent", "folder", "link:"  # in the place of a digest, or before it
 
 
 @dataclass(frozen=True)
@@ -60,54 +61,67 @@ def shortened(text: str) -> str:
 # Files
 
 
-async def look_at_file(check: CheckJson, workspace: Workspace, before: Digests) -> Finding:
+class Baseline(NamedTuple):
+    """How a file was, as `digest_of` says it, and when."""
+
+    digest: str
+    since: datetime
+
+    @property
+    def when(self) -> str:
+        return f"{self.since:%Y-%m-%d %H:%M} UTC"
+
+
+Baselines = Callable[[Workspace, str], Baseline | None]
+
+
+async def look_at_file(check: CheckJson, workspace: Workspace, before: Baselines) -> Finding:
     return await FILES.run(file_finding, check, workspace, before)
 
 
-Digests = Mapping[str, str]
-
-
-def file_finding(check: CheckJson, workspace: Workspace, before: Digests) -> Finding:
+def file_finding(check: CheckJson, workspace: Workspace, before: Baselines) -> Finding:
+    """What stands at the path itself counts, not what a link there leads to."""
     path = str(check["path"])
     try:
-        if check.get("exists"):
-            return exists_finding(path, workspace)
-        if check.get("absent"):
-            is_there = holds_entry(workspace, path)
-            return Finding(not is_there, gettext("It is there.") if is_there else missing(path))
         if check.get("unchanged"):
-            return unchanged_finding(path, workspace, before)
-        if "matches" in check:
-            return match_finding(check, workspace)
-        return text_finding(check, workspace)
-    except ToolFailed as why:  # no such file, or not one that a tool may read
+            return unchanged_finding(path, workspace, before(workspace, path))
+        there = standing(workspace, path)
+        if check.get("absent"):
+            return Finding(there is None, gettext("It is there.") if there else missing(path))
+        if there is None:
+            return Finding(False, missing(path))
+        is_folder = stat.S_ISDIR(there.st_mode) and check.get("exists")
+        if not (stat.S_ISREG(there.st_mode) or is_folder):
+            return Finding(False, no_file(path, there))
+        if check.get("exists"):
+            return Finding(True, gettext("It is there."))
+        find = match_finding if "matches" in check else text_finding
+        return find(check, workspace)
+    except ToolFailed as why:  # not one that a tool may read
         return Finding(False, str(why))
 
 
-def exists_finding(path: str, workspace: Workspace) -> Finding:
-    if not workspace.is_there(path):
-        return Finding(False, missing(path))
-    if workspace.is_folder(path):
-        return Finding(False, gettext("{path} is a folder, not a file.").format(path=path))
-    return Finding(True, gettext("It is there."))
+def standing(workspace: Workspace, path: str) -> os.stat_result | None:
+    """What has this name, be it a link that leads nowhere; None where nothing has."""
+    try:
+        return workspace.status(path, follow=False)
+    except (NotThere, NoFolder):
+        return None
 
 
 def missing(path: str) -> str:
     return gettext("{path} is not there.").format(path=path)
 
 
-def holds_entry(workspace: Workspace, path: str) -> bool:
-    """Whether anything has this name, a link that leads nowhere or outside included."""
-    pure = PurePosixPath(path)
-    parts = workspace.locate(str(pure.parent))
-    entry = workspace.root.joinpath(*parts, pure.name)
-    with translated_errors(path):  # a name may be too long for a disk, a folder closed
-        return entry.is_symlink() or entry.exists()
+def no_file(path: str, there: os.stat_result) -> str:
+    if stat.S_ISDIR(there.st_mode):
+        return gettext("{path} is a folder, not a file.").format(path=path)
+    return gettext("{path} is a link or a pipe, not a file.").format(path=path)
 
 
 def text_finding(check: CheckJson, workspace: Workspace) -> Finding:
     path, wanted = str(check["path"]), str(check["contains"])
-    text, _ = decoded(workspace.read(path, LARGEST_READ), path)
+    text, _ = decoded(workspace.read(path, LARGEST_READ, follow=False), path)
     text = text.replace("\r\n", "\n")
     place = text.find(wanted)
     if place < 0:
@@ -117,7 +131,7 @@ def text_finding(check: CheckJson, workspace: Workspace) -> Finding:
 
 def match_finding(check: CheckJson, workspace: Workspace) -> Finding:
     path, pattern = str(check["path"]), str(check["matches"])
-    text, _ = decoded(workspace.read(path, LARGEST_SEARCHED), path)
+    text, _ = decoded(workspace.read(path, LARGEST_SEARCHED, follow=False), path)
     deadline = time.monotonic() + SEARCH_SECONDS
     try:
         place = next(matching_lines(pattern, text.splitlines(), deadline), None)
@@ -128,45 +142,45 @@ def match_finding(check: CheckJson, workspace: Workspace) -> Finding:
     return Finding(True, gettext("Found in line {n}.").format(n=place + 1))
 
 
-def unchanged_finding(path: str, workspace: Workspace, before: Digests) -> Finding:
-    if path not in before:
+def unchanged_finding(path: str, workspace: Workspace, before: Baseline | None) -> Finding:
+    if before is None:
         return Finding(None, gettext("How {path} was before was not recorded.").format(path=path))
-    now = digest_of(workspace, path)
-    if FOLDER in (now, before[path]):
+    if before.digest == FOLDER:
         return Finding(None, gettext("{path} is a folder, not a file.").format(path=path))
-    if now == before[path] or now.partition(" ")[0] == before[path]:  # kept without permissions
-        return Finding(True, gettext("It is as it was."))
-    if now.partition(" ")[0] == before[path].partition(" ")[0]:
-        return Finding(
-            False, gettext("{path} has other permissions than before.").format(path=path)
-        )
-    return Finding(False, gettext("{path} is another one than before.").format(path=path))
+    now = digest_of(workspace, path)
+    content, _, _ = now.partition(" ")
+    if before.digest in (now, content):  # kept without permissions
+        return Finding(True, gettext("Unchanged since {when}.").format(when=before.when))
+    sentence = gettext("{path} is another one than at {when}.")
+    if content == before.digest.partition(" ")[0]:
+        sentence = gettext("{path} has other permissions than at {when}.")
+    return Finding(False, sentence.format(path=path, when=before.when))
 
 
 def digest_of(workspace: Workspace, path: str) -> str:
     """What is at a path, so that another content has another digest, and behind it the permissions
-    of a file."""
-    if not holds_entry(workspace, path):
+    of a file; of a link, where it leads and what is there."""
+    there = standing(workspace, path)
+    if there is None:
         return ABSENT
-    if workspace.is_folder(path):
+    if stat.S_ISDIR(there.st_mode):
         return FOLDER
+    link = ""
+    if stat.S_ISLNK(there.st_mode):
+        with workspace.parent_of(path, follow=False) as (parent, name):
+            link = f"{LINK}{sha256(os.fsencode(os.readlink(name, dir_fd=parent))).hexdigest()}:"
+        if not workspace.holds(path):
+            return link
     with workspace.open(path) as file:
         status = os.fstat(file.fileno())
         if status.st_size > LARGEST_DIGEST:
             raise ToolFailed(f"{display_path(path)} is too large to be compared.")
-        digest = hashlib.file_digest(cast(Any, file), "sha256").hexdigest()
-        return f"{digest} {stat.S_IMODE(status.st_mode):o}"
+        return link + file_digest(file, status.st_mode)
 
 
-def digests(paths: Collection[str], workspace: Workspace) -> dict[str, str]:
-    """Of those that could be read; of the others nobody can say later that they are unchanged."""
-    found: dict[str, str] = {}
-    for path in paths:
-        try:
-            found[path] = digest_of(workspace, path)
-        except ToolFailed:
-            continue
-    return found
+def file_digest(file: BinaryIO, mode: int) -> str:
+    """Of what can be read to its end."""
+    return f"{hashlib.file_digest(cast(Any, file), 'sha256').hexdigest()} {stat.S_IMODE(mode):o}"
 
 
 # Commands, pages and services

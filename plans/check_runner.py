@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from agents import persistence
 from agents.actors import PERSON
+from agents.changes.scan import listed
 from agents.changes.undo import enter_folder
 from agents.db import in_db
 from agents.engine.available_tools import AvailableTools, available_tools
@@ -24,12 +26,14 @@ from agents.engine.steps import nothing
 from agents.engine.subagents import add_message_at_top
 from agents.errors import Conflict, Refused, TurnWaits
 from agents.models import Message, ToolCall, Turn
+from agents.pools import FILES
 from agents.tools import permissions
 from agents.tools.base import Tool
 from agents.tools.confinement import Workspace
 from agents.tools.progress import listener
 from agents.tools.shell import DEFAULT_SECONDS
 from plans import check_probes as probes
+from plans.baselines import Known, known_of
 from plans.check_permission import tool_of
 from plans.check_probes import Finding
 from plans.check_results import announce
@@ -38,6 +42,7 @@ from plans.models import Attempt, CheckResult, Plan, Subtask
 from plans.reviews import Material, review
 
 TRIES = 2  # of one that could not be run, before the turn rests
+REPEATS = 2  # rounds in which those that hold are asked again, before a tick
 NOT_RUN = "check: "  # how the reason begins for which it rests
 
 
@@ -46,7 +51,8 @@ class Round:
     """Checks that are run together, once each: for a finish, `call`, or without one.
 
     `claim` is the outcome that is said to have come of it. It `rests` where one cannot be run;
-    `again` is when somebody wants to know whether what is done still holds.
+    `again` is when somebody wants to know whether what is done still holds. `changed` has the keys
+    of those that changed files when they ran last.
     """
 
     turn: Turn
@@ -58,6 +64,7 @@ class Round:
     call: ToolCall | None = None
     rests: bool = True
     again: bool = False
+    changed: set[str] = field(default_factory=set)
 
     def results(self) -> dict[str, CheckResult]:
         """What is known already, by key."""
@@ -73,21 +80,59 @@ class Round:
 
 
 async def run_checks(round: Round) -> list[CheckResult]:
-    """The results in the checks' order. A review is not reached while another check says no.
+    """The results in the checks' order, as they are at the end: those that need no model are asked
+    again then. A review is not reached while another check says no, and is asked once.
 
     Raises TurnWaits where a person has to say something first, or one could not be run.
     """
     known = await in_db(round.results)
+    is_moment = not known and all(check["kind"] == "file" for check in round.checks)
     hard = [check for check in round.checks if check["kind"] in DETERMINISTIC]
     soft = [check for check in round.checks if check["kind"] not in DETERMINISTIC]
-    for group in (hard, soft):
-        if not all(result.passed for result in known.values()):
-            break
-        for check in group:
-            if check["key"] not in known:
-                report_progress(round, len(known) + 1)
-                known[check["key"]] = await run_check(round, check)
+    holds = await ask_first(round, hard, known)
+    if holds and soft and round.changed:
+        holds = await settle(round, hard, known) and await ask_first(round, soft, known)
+        # What a reviewer has seen stays as it is.
+        rest = [check for check in hard if check["key"] not in round.changed]
+        holds = holds and await ask_again(round, rest, known)
+    elif holds and await ask_first(round, soft, known) and not is_moment:
+        await settle(round, hard, known)
     return [known[check["key"]] for check in round.checks if check["key"] in known]
+
+
+Results = dict[str, CheckResult]
+
+
+async def ask_first(round: Round, checks: Sequence[CheckJson], known: Results) -> bool:
+    """Ask those without a result, whatever the others say; whether all hold."""
+    for check in checks:
+        if check["key"] not in known:
+            report_progress(round, len(known) + 1)
+            known[check["key"]] = await run_check(round, check)
+    return all(result.passed for result in known.values())
+
+
+async def settle(round: Round, checks: Sequence[CheckJson], known: Results) -> bool:
+    """Ask again until none changes files under another that was asked before it, twice at most;
+    whether all hold. What has changed files goes first, what only looks at them last."""
+    for _ in range(REPEATS):
+        order = sorted(
+            checks, key=lambda each: (each["kind"] == "file", each["key"] not in round.changed)
+        )
+        if not await ask_again(round, order, known):
+            return False
+        if not any(check["key"] in round.changed for check in order[1:]):
+            break
+    return True
+
+
+async def ask_again(round: Round, checks: Sequence[CheckJson], known: Results) -> bool:
+    """Whether they still hold, but those that a person has looked at in their place."""
+    asked = [check for check in checks if not known[check["key"]].by]
+    for number, check in enumerate(asked, 1):
+        report_progress(round, number)
+        known[check["key"]] = await run_check(round, check, known[check["key"]])
+    return all(result.passed for result in known.values())
 
 
 def report_progress(round: Round, number: int) -> None:
@@ -96,8 +141,13 @@ def report_progress(round: Round, number: int) -> None:
         listener()(words)
 
 
-async def run_check(round: Round, check: CheckJson) -> CheckResult:
-    """Run it until it says yes or no; what cannot be run twice in a row needs a person."""
+async def run_check(
+    round: Round, check: CheckJson, before: CheckResult | None = None
+) -> CheckResult:
+    """Run it until it says yes or no; what cannot be run twice in a row needs a person.
+
+    The result takes the place of the one `before`, of the same round.
+    """
     finding, result = Finding(None, ""), CheckResult()
     for _ in range(TRIES):
         ready = await in_db(prepare, round, check)
@@ -111,6 +161,9 @@ async def run_check(round: Round, check: CheckJson) -> CheckResult:
                 write, cost = answered.count, answered.cost
         else:
             finding = await run_probe(round, check, ready)
+        said = finding.said
+        if before is not None and before.passed and finding.passed is False:
+            said = gettext("It held, and did not stay so: {said}").format(said=said)
         result = CheckResult(
             subtask=round.subtask,
             attempt=None if round.again else round.attempt,
@@ -119,11 +172,11 @@ async def run_check(round: Round, check: CheckJson) -> CheckResult:
             key=check["key"],
             asked=dict(check),
             passed=finding.passed,
-            said=finding.said,
+            said=said,
             seconds=time.monotonic() - began,
             cost=cost,
         )
-        await in_db(record, round, result, write, ready.asked)
+        await in_db(record, round, result, write, ready.asked, before)
         if finding.passed is not None:
             return result
         if finding.by_a_person:
@@ -135,13 +188,26 @@ async def run_check(round: Round, check: CheckJson) -> CheckResult:
 
 
 async def run_probe(round: Round, check: CheckJson, ready: Ready) -> Finding:
-    """A command of what is done already writes beside no undo."""
+    """Ask, and note whether files changed meanwhile. A command of what is done already writes
+    beside no undo."""
+    if check["kind"] == "file":
+        return await ready.probe()
     if round.again and check["kind"] == "command":
         try:
             await enter_folder(round.turn)
         except Conflict as why:
             return Finding(None, str(why))
-    return await ready.probe()
+    before = await FILES.run(files_in, ready.folder)
+    finding = await ready.probe()
+    is_same = before is not None and before == await FILES.run(files_in, ready.folder)
+    (round.changed.discard if is_same else round.changed.add)(check["key"])
+    return finding
+
+
+def files_in(folder: Path) -> object:
+    """What tells whether a file changed, unread; None where there are too many."""
+    found = listed(folder)
+    return None if found.stopped else (found.index, found.skipped, {*found.folders})
 
 
 @dataclass(frozen=True)
@@ -153,6 +219,7 @@ class Ready:
 
     probe: Callable[[], Awaitable[Finding]]
     material: Material
+    folder: Path = Path()
     finding: Finding | None = None
     asked: ToolCall | None = None
 
@@ -177,23 +244,23 @@ def prepare(round: Round, check: CheckJson) -> Ready:
     try:
         now = permissions.of_turn(turn)
     except Refused as why:
-        return Ready(no_probe, material, Finding(None, str(why)))
+        return Ready(no_probe, material, finding=Finding(None, str(why)))
     if check["kind"] == "file":
-        before = (round.attempt.before if round.attempt else None) or {}
-        probe = partial(probes.look_at_file, check, Workspace(now.folder), before)
+        known = known_of(round.plan, check["path"]) if check.get("unchanged") else Known(None)
+        probe = partial(probes.look_at_file, check, Workspace(now.folder), known.in_folder)
         return Ready(probe, material)
     offered = available_tools(turn, ["*"])
     name = tool_of(check)
     tool = offered.tools.get(name)
     if tool is None or (check["kind"] == "tool" and not tool.read_only):
         sentence = gettext("{tool} is off for this agent, or is not there any more.")
-        return Ready(no_probe, material, Finding(None, sentence.format(tool=name)))
+        return Ready(no_probe, material, finding=Finding(None, sentence.format(tool=name)))
     asked = ask_person(round, check, tool, offered)
     if asked is not None and asked.decision == "deny":
         sentence = gettext("It was not allowed to run: {reason}")
         reason = asked.reason or gettext("no reason was given")
         finding = Finding(None, sentence.format(reason=reason), by_a_person=True)
-        return Ready(no_probe, material, finding, asked)
+        return Ready(no_probe, material, finding=finding, asked=asked)
     if check["kind"] == "command":
         note_command(turn)
         probe = partial(probes.run_command, check, tool)
@@ -201,7 +268,7 @@ def prepare(round: Round, check: CheckJson) -> Ready:
         probe = partial(probes.look_at_page, check, now.private_hosts)
     else:
         probe = partial(probes.ask_service, check, tool)
-    return Ready(probe, material, asked=asked)
+    return Ready(probe, material, now.folder, asked=asked)
 
 
 def note_command(turn: Turn) -> None:
@@ -222,7 +289,8 @@ def ask_person(
     """The call by which a person was asked, decided by now; None where nobody has to be.
 
     A check whose tool is set to ask is an ordinary approval; so is one that no person has read,
-    since the system approved the plan of an agent that works for a subtask. Each round asks anew.
+    since the system approved the plan of an agent that works for a subtask. A yes holds for as long
+    as the same tool runs the check in the same finish or round.
     """
     turn = round.turn
     calls = ToolCall.objects.filter(turn=turn, message__meta__check=check["key"])
@@ -230,6 +298,9 @@ def ask_person(
     if round.call is not None:
         calls = calls.filter(message__meta__finish=round.call.pk)
     asked = calls.exclude(state__in=OVER).order_by("pk").last()
+    allowed = calls.filter(state=ToolCall.State.DONE, asked_as=tool.identity)
+    if asked is None and allowed.exists():
+        return None
     if asked is None:
         asked = ToolCall(turn=turn, tool=tool.name, arguments=probes.arguments_of(check))
         rules = [asked]
@@ -285,11 +356,18 @@ def close(turn: Turn, call: ToolCall, state: str, result: str) -> None:
 
 
 def record(
-    round: Round, result: CheckResult, write: Callable[[], None], asked: ToolCall | None
+    round: Round,
+    result: CheckResult,
+    write: Callable[[], None],
+    asked: ToolCall | None,
+    before: CheckResult | None,
 ) -> None:
-    """Write down what a check came to, with what it has used and the call it was asked by."""
+    """Write down what a check came to, with what it has used and the call it was asked by; it is
+    told where that is something else than `before`."""
     with persistence.fenced(round.turn):
         write()
+        if before is not None:
+            CheckResult.objects.filter(pk=before.pk).delete()
         result.save()
         if any(not end for _, end in round.turn.checkpoint.get("commands", [])):
             note_end(round.turn)
@@ -298,4 +376,5 @@ def record(
             persistence.close_call(asked, state, result.said)
         if round.call is not None:
             persistence.touch(round.call.message_id, round.turn.conversation_id)
-        announce(round.plan, result)
+        if before is None or before.passed != result.passed:
+            announce(round.plan, result)

@@ -31,8 +31,9 @@ from plans.actions.attempts import plan_of
 from plans.actions.checking import settle_checks
 from plans.actions.run import demand_free_lane, queue_next
 from plans.attempts import why_over
+from plans.baselines import note_beginning
 from plans.check_turns import check_budget_of_checks, prepare_checks, run_plan_checks
-from plans.finishes import check_output, note_beginning
+from plans.finishes import check_output
 from plans.gate import GATED, Row
 from plans.models import LIVE, Plan, Run, State
 from plans.policy import ROLES, offer_for, situation_of

@@ -176,8 +176,8 @@ from agents.telemetry import tracing as telemetry_tracing
 from agents.telemetry.redaction import redact_log
 from agents.text.diff import Alignment, Op, diff_words, file_lines, longest_increasing, words
 from agents.timestamps import timestamp
+from agents.tools import confinement, permissions, progress, supervisor
 from agents.tools import fetch as tools_fetch
-from agents.tools import permissions, progress, supervisor
 from agents.tools.base import FILE_TOOLS, SERVER_TOOLS, Tool, ToolFailed, ToolResult
 from agents.tools.base import PLAN_TOOLS as BASE_PLAN_TOOLS
 from agents.tools.confinement import FileName, NotAName, Workspace, move_to_free, opened_folder
@@ -349,14 +349,15 @@ from console.views import first_run
 from console.visible_text import MOST_BOXES_OF_CODE, visible, visible_code, visible_plain
 from plans import (
     approval_phrases,
+    baselines,
     check_probes,
     check_runner,
-    finishes,
     prompts,
     search,
 )
 from plans.actions.verb import Verb
 from plans.attempts import attempts_of, times_of_plan
+from plans.baselines import Known
 from plans.changes import held as held_changes
 from plans.changes.recorded import changes_text
 from plans.changes.scope import Scope

@@ -72,6 +72,10 @@ class NotAllowed(ToolFailed):
     """The server lacks the permission."""
 
 
+class NotThere(ToolFailed):
+    """Nothing has this name."""
+
+
 class NoFolder(ToolFailed):
     """A part of the path is a file, or a link."""
 
@@ -87,6 +91,7 @@ REFUSALS: dict[int, type[ToolFailed]] = {
     **dict.fromkeys((errno.EROFS, errno.EPERM), ReadOnly),
     **dict.fromkeys((errno.ENOTDIR, errno.ELOOP), NoFolder),
     errno.EACCES: NotAllowed,
+    errno.ENOENT: NotThere,
     **dict.fromkeys((errno.EXDEV, errno.EBUSY), OtherDisk),
 }
 
@@ -169,8 +174,8 @@ class Workspace:
             pass
         raise ToolFailed(f"{display_path(path)} is not a path inside the workspace.")
 
-    def read(self, path: str, largest: int) -> bytes:
-        with self.parent_of(path) as (parent, name):
+    def read(self, path: str, largest: int, *, follow: bool = True) -> bytes:
+        with self.parent_of(path, follow=follow) as (parent, name):
             self.check_plain(status_in(parent, name), path)
             handle = os.open(name, FILE, dir_fd=parent)
             with os.fdopen(handle, "rb") as file:

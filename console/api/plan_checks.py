@@ -36,10 +36,15 @@ class OneCheck(Body):
     check: Annotated[str, Field(max_length=12)] = ""
 
 
-class Looked(Body):
-    """`version` is the one you have seen, `check` the one for which the run rests, if it does."""
+class Seen(Body):
+    """`version` is the one you have seen."""
 
     version: Whole | None = None
+
+
+class Looked(Seen):
+    """`check` is the one for which the run rests, if it does."""
+
     check: Annotated[str, Field(max_length=12)] = ""
 
 
@@ -67,6 +72,16 @@ def look(request: HttpRequest, id: int, key: str, body: Looked | None = None) ->
     plan, by, _ = opened(request, id, key=key)
     body = body or Looked()
     return plan_response(actions.look_at(plan, key, by, body.version, body.check))
+
+
+@router.post("/{id}/subtasks/{key}/checks/{check}/take", response=answers(PlanSnapshot, 404, 409))
+def take(
+    request: HttpRequest, id: int, key: str, check: str, body: Seen | None = None
+) -> HttpResponse:
+    """The file that the check wants unchanged is to stay as it is now: it is measured from here."""
+    plan, by, _ = opened(request, id, key=key)
+    version = body.version if body else None
+    return plan_response(actions.take_as_it_is(plan, key, check, by, version))
 
 
 @router.post(

@@ -59,6 +59,13 @@ def look(request: HttpRequest, conversation: Conversation, by: str, key: str) ->
     actions.look_at(plan, key, by, version, request.POST.get("check", ""))
 
 
+@verb(alert="plan-alert")
+def take(request: HttpRequest, conversation: Conversation, by: str, key: str, check: str) -> None:
+    """The file that a check wants unchanged is to stay as it is now."""
+    plan, version = plan_on_page(request, conversation)
+    actions.take_as_it_is(plan, key, check, by, version)
+
+
 def save_open(request: HttpRequest, plan: Plan, by: str, version: int) -> Plan:
     """Those whose editors are open on the page that starts the plan, one version each."""
     for text in request.POST.getlist("open_check"):

@@ -10,15 +10,17 @@ from django.dispatch import receiver
 from django.utils.translation import gettext
 
 from agents.actions import queue_turn
-from agents.actors import Actor, name_of
+from agents.actors import PERSON, Actor, kind_of, name_of
 from agents.changes.undo import files_restored
-from agents.errors import Conflict, NotFound, Refused
+from agents.errors import Conflict, Forbidden, NotFound, Refused
 from agents.models import Lane, ToolCall, Turn, TurnState
 from agents.models.turn import Checkpoint
+from agents.tools import permissions
 from plans.actions.checks import no_check
 from plans.actions.run import start_run
 from plans.actions.verb import demand_confirmed, verb
 from plans.actions.versions import find
+from plans.baselines import take
 from plans.check_results import announce, judge, last_not_run
 from plans.check_text import DETERMINISTIC
 from plans.expected_version import NOT_CHANGED
@@ -119,6 +121,30 @@ def look_at(plan: Plan, key: str, by: Actor, version: int | None = None, check: 
     )
     announce(plan, result, by)
     start_run(plan, by)
+    return plan
+
+
+@verb("take_as_it_is", no_child=True, version=NOT_CHANGED)
+def take_as_it_is(
+    plan: Plan, key: str, check_key: str, by: Actor, version: int | None = None
+) -> Plan:
+    """A person's word that a file is to stay as it is now: by that its checks measure it from here
+    on, in every subtask. What is done is checked again."""
+    if kind_of(by) != PERSON:
+        raise Forbidden(gettext("Only a person takes a changed file as it is."))
+    subtask = find(plan, key)
+    wanted = [each for each in subtask.checks if each["key"] == check_key]
+    if not wanted:
+        raise NotFound(no_check(key, check_key))
+    if not wanted[0].get("unchanged"):
+        raise Conflict(gettext("Only a file that is to be unchanged can be taken as it is."))
+    if plan.is_live:
+        raise Conflict(gettext("The plan is running: stop it first."), plan.version)
+    take(plan, wanted[0]["path"], permissions.of_conversation(plan.conversation).folder)
+    record_event(plan, "check.taken", by, subtask=key, check=check_key, words=wanted[0]["path"])
+    if subtask.state == State.DONE:
+        with suppress(Conflict):  # they are being run already
+            check_plan(plan, by, key, check_key)
     return plan
 
 

@@ -58,10 +58,10 @@ function allUp() {
 // come, or moved under the pointer, is not what the person aimed at. A no works at once.
 
 const OFTEN = 250; // ms between two looks, as what moves need not change
-const GLIDING = 400; // ms in which what a person's own press has opened comes to its place
+const GLIDING = 400; // ms in which what an own press has opened comes to its place
 const VERBS = [
   ...["activate", "again", "approve", "check", "decide", "go-back", "looked", "make-admin"],
-  ...["raise", "replan", "restore", "resume", "retry", "run", "skip", "try"],
+  ...["raise", "replan", "restore", "resume", "retry", "run", "skip", "take", "try"],
 ];
 const WHERE = ["hx-post", "action"].flatMap((name) =>
   VERBS.flatMap((verb) => [`[${name}$="/${verb}"]`, `[${name}*="/${verb}?"]`]),

@@ -9,7 +9,7 @@ from plans.models import Attempt, CheckResult
 from tests.checked import begun, first, results
 from tests.fake_model import call, say
 from tests.inner import check_runner, persistence, put_back_orphans
-from tests.world import done, drive, files_of, plan_of, scripted
+from tests.world import done, drive, plan_of, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -63,15 +63,16 @@ def judging(replies):
     return answer
 
 
-# Two checks and a review: three times prepared and recorded, and the call's end, before and after.
-MOMENTS = range(4 * 3 + 2)
+# Two checks that change files, each asked three times, and a review: seven times prepared and recorded,
+# and the call's end, before and after.
+MOMENTS = range(4 * 7 + 2)
 
 
 @pytest.mark.parametrize("at", MOMENTS)
 @pytest.mark.sampled(7)
 def test_it_goes_on_where_it_was(monkeypatch, at):
     c = begun(counted("one"), counted("two"), OPINION)
-    scripted(judging([call("list_files"), done("Polite")]))
+    wire = scripted(judging([call("list_files"), done("Polite")]))
     actions.approve_plan(plan_of(c), 1, "alice")
     kill = Killed(monkeypatch, at + 2)  # past the end of list_files
     drive()
@@ -81,22 +82,19 @@ def test_it_goes_on_where_it_was(monkeypatch, at):
     put_back_orphans(all_of_them=True)
     drive()
 
-    assert results(c)[: len(before)] == before
-    assert results(c) == [("c1", True), ("c2", True), ("c3", True)]
+    assert {*before} <= {*results(c)}
+    assert sorted(results(c)) == [("c1", True), ("c2", True), ("c3", True)]
     assert (first(c)["verified"], Attempt.objects.count()) == (True, 1)
     finish = ToolCall.objects.get(tool="finish_subtask")
     assert finish.state == "done"
     assert set(CheckResult.objects.values_list("call", flat=True)) == {finish.pk}
-    runs = [len((files_of(c) / name).read_text()) // 2 for name in ("one", "two")]
-    known = dict(before)
-    repeated = [run - 1 for run in runs]
-    # Run once more only where it had run and its result was not written yet.
-    assert sum(repeated) <= 1
-    assert all(not again for again, key in zip(repeated, ("c1", "c2"), strict=True) if key in known)
+    asked = ["You judge" in str(each["messages"][0]["content"]) for each in wire.requests]
+    # Once more only where it had answered and its result was not written yet.
+    assert sum(asked) == 1 or (sum(asked) == 2 and ("c3", True) not in before)
 
 
-@pytest.mark.parametrize("at", range(4))
-@pytest.mark.sampled(2)
+@pytest.mark.parametrize("at", range(8))
+@pytest.mark.sampled(3)
 def test_so_does_what_is_checked_again(monkeypatch, at):
     c = begun(counted("one"))
     scripted(judging([done("Polite")]))

@@ -62,10 +62,12 @@ class Command(PlainCommand):
         verbs.add_parser("list", help=listing).add_argument("--json", action="store_true")
         for verb, explanation in BY_ID.items():
             by_id = verbs.add_parser(verb, help=explanation)
-            if verb in ("retry", "skip", "comment"):
+            if verb in ("retry", "skip", "comment", "take"):
                 by_id.add_argument("key", help="the subtask, such as s2")
             if verb == "comment":
                 by_id.add_argument("text", help="what to change; empty takes the comment away")
+            if verb == "take":
+                by_id.add_argument("check", help="the check, such as c1")
             one_number = None if verb in ("activate", "delete") else "?"
             by_id.add_argument("id", nargs=one_number, type=int)
             if verb == "check":
@@ -229,6 +231,9 @@ class Command(PlainCommand):
             raise Conflict(f"{failed} of {len(rows)} checks did not say yes.")
         if turn.state != TurnState.DONE:
             raise Conflict(turn.error or "The checks did not run to their end.")
+
+    def take_plan(self, plan: Plan, key: str, check: str, **_: object) -> Plan:
+        return actions.take_as_it_is(plan, key, check, by())
 
     def replan_plan(self, plan: Plan, start: str | None, hint: str, **_: object) -> Plan:
         return new_version(plan, actions.replan_rest(plan, by(), start, hint))
