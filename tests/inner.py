@@ -396,6 +396,7 @@ from plans.snapshot import PlanSnapshot, SubtaskSnapshot
 from plans.snapshot_reading import conversation_snapshot, plan_snapshot
 from plans.status import MARKS, STATUSES, Status, statuses_of
 from plans.subplans import settle_planning, start_for_parent
+from plans.text import text_of
 from plans.text_plans import plan_in_text
 from plans.tools import text_and_standing, waits_for
 from plans.turn_handlers import repair_one
