@@ -390,7 +390,7 @@ from plans.queries import (
     snapshot_text,
     turns_of,
 )
-from plans.reviews import Material, question_text
+from plans.reviews import Changed, Material, question_text
 from plans.search import NEEDS_ME, Query, in_groups, search_plans
 from plans.snapshot import PlanSnapshot, SubtaskSnapshot
 from plans.snapshot_reading import conversation_snapshot, plan_snapshot
@@ -400,3 +400,4 @@ from plans.text import text_of
 from plans.text_plans import plan_in_text
 from plans.tools import text_and_standing, waits_for
 from plans.turn_handlers import repair_one
+from plans.verdicts import finding_of
