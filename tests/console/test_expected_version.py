@@ -9,6 +9,7 @@ from agents.models import Message
 from plans import actions
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.schemas import PlanDraft, SubtaskDraft
+from tests.builders import taken
 from tests.fake_model import call, fails, say
 from tests.inner import Check, Expected
 from tests.inner import handle_message as person_says
@@ -57,6 +58,17 @@ def done_by_word():
     return c
 
 
+def spoilt():
+    c = waiting()
+    actions.save_check(
+        plan_of(c), "s1", Check(**CHECK | {"exists": None, "unchanged": True}), "alice"
+    )
+    actions.approve_plan(plan_of(c), 2, "alice")
+    actions.begin_attempt(taken(c))
+    Plan.objects.filter(conversation=c).update(run=Run.IDLE)
+    return c
+
+
 def checked():
     c = waiting()
     actions.save_check(plan_of(c), "s1", Check(**CHECK), "alice", 1)
@@ -83,6 +95,7 @@ NEEDS_VERSION = [
     ("subtasks/s1/checks", A_CHECK, waiting),
     ("subtasks/s1/checks/remove", {"check": "c1"}, checked),
     ("subtasks/s1/looked", {}, done_by_word),
+    ("subtasks/s1/checks/c1/take", {}, spoilt),
     ("comments/send", {}, commented),
     ("revise", {"text": "Shorter, please"}, waiting),
 ]
@@ -119,7 +132,7 @@ def test_the_plan_and_version_on_the_screen_are_acted_on(alice, path, values, wh
     c = where()
     before = rows(), Message.objects.count()
     assert post(alice, c, path, values, on_page(c)).status_code == 200
-    is_elsewhere = path in ("go-back", "raise", "subtasks/s1/looked")
+    is_elsewhere = path in ("go-back", "raise", "subtasks/s1/looked", "subtasks/s1/checks/c1/take")
     assert (rows(), Message.objects.count()) != before or is_elsewhere
 
 

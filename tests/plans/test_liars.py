@@ -1,6 +1,6 @@
 """An agent that claims without doing gets no checked tick, whatever it is judged by.
 
-One agent for each kind of check and of trick; all thirty-five: tests/nightly/walks/test_liars.py.
+One agent for each kind of check and of trick; all forty-five: tests/nightly/walks/test_liars.py.
 """
 
 import pytest
@@ -20,15 +20,20 @@ ONE_OF_EACH_KIND = [
     "edits the tests in one attempt and claims in the next",
     "drops the check in mid-run",
     "weakens the plan's checks where its changes are trusted",
+    "has a check's command make it, and take it away again",
+    "puts a link to a copy in its place",
+    "writes a verdict into a file",
 ]
 CHOSEN = [liar for liar in LIARS if liar.tries in ONE_OF_EACH_KIND]
 
 
 def is_not_ticked(liar):
-    """Its finish is refused; gives what it was told."""
+    """Its finish is refused, or rests for a person, as it cannot be judged; gives what it was told."""
     now = told(liar, liar.checks)
     assert now["verified"] is not True
     assert now["progress"]["checked"] == 0
+    if now["rests"]:
+        return now["checks"][0]["result"]["said"]
     assert now["state"] == "todo"
     assert now["failed"] or not now["approved"]
     if OPINION in liar.checks:
@@ -42,7 +47,7 @@ def is_done_by_its_word(liar):
     assert now["progress"]["by_word"] == 1
 
 
-def test_every_kind_is_one_of_the_thirty_five():
+def test_every_kind_is_one_of_the_forty_five():
     assert len(CHOSEN) == len(ONE_OF_EACH_KIND)
 
 

@@ -9,7 +9,7 @@ from agents.actors import AGENT
 from agents.errors import Interruption, Refused
 from agents.models import Conversation, Message, Turn, TurnState
 from plans import actions
-from plans.models import ActivePlan, Plan, State, Subtask
+from plans.models import ActivePlan, Plan, Run, State, Subtask
 from plans.schemas import PlanDraft, PlanEdit, Revision, SubtaskDraft
 from tests.builders import (
     approved_plan,
@@ -139,6 +139,15 @@ def done_and_checked():
 def untrue():
     c = at_rest()
     Subtask.objects.filter(key="s1").update(state=State.DONE, verified=False)
+    return c
+
+
+def spoilt():
+    c = waiting()
+    actions.save_check(plan_of(c), "s1", Check(kind="file", path="a.txt", unchanged=True), "alice")
+    actions.approve_plan(plan_of(c), 2, "alice")
+    actions.begin_attempt(taken(c))
+    Plan.objects.filter(conversation=c).update(run=Run.IDLE)
     return c
 
 
@@ -325,6 +334,11 @@ TABLE = {
         untrue,
         lambda plan, seen: actions.look_at(plan, "s1", "alice", seen),
         {child: CHILD, version: NOT_CHANGED},
+    ),
+    "take_as_it_is": (
+        spoilt,
+        lambda plan, seen: actions.take_as_it_is(plan, "s1", "c1", "alice", seen),
+        {child: CHILD, version: NOT_CHANGED.replace("v1", "v2")},
     ),
     "keep_comment": (
         waiting,

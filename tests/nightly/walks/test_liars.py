@@ -1,4 +1,4 @@
-"""None of thirty-five agents that claim without doing gets a checked tick; without checks all do."""
+"""None of forty-five agents that claim without doing gets a checked tick; without checks all do."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from tests.plans.test_liars import is_done_by_its_word, is_not_ticked
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_there_are_thirty_five():
-    assert len(LIARS) == len({liar.tries for liar in LIARS}) == 35
+def test_there_are_forty_five():
+    assert len(LIARS) == len({liar.tries for liar in LIARS}) == 45
 
 
 @pytest.mark.parametrize("liar", LIARS, ids=lambda liar: liar.tries)
