@@ -85,6 +85,11 @@ AFTER_START = """\
 The plan below was approved and is not running at the moment. Help with what the person asks now. \
 Changes to the plan go through revise_current_plan or add_subtask and wait for their yes."""
 
+NEXT_VERSION = """\
+If the person wants the document in the drawer changed, propose its next version with \
+revise_current_plan, with the whole text in content. It waits for their yes; until then the one \
+above stays in force. They alone take it out of force."""
+
 REMINDER = """\
 You work on one subtask of the plan, the one marked in_progress. Call a tool in every reply. Only \
 finish_subtask or fail_subtask end your work on it."""

@@ -378,8 +378,10 @@ from plans.documents import (
 from plans.expected_version import Expected
 from plans.gate import PLAN_TOOLS as GATE_PLAN_TOOLS
 from plans.gate import Row, Situation, row_of
+from plans.in_force import documents_in_force, in_prompt
 from plans.needs import KINDS as NEED_KINDS
 from plans.needs import NeedKind, asking_calls, needs_of, resting_plans
+from plans.policy import AGENT_TOOLS
 from plans.prompts import assignment, plan_context
 from plans.queries import (
     active_plan,
