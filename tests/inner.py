@@ -378,7 +378,7 @@ from plans.documents import (
 from plans.expected_version import Expected
 from plans.gate import PLAN_TOOLS as GATE_PLAN_TOOLS
 from plans.gate import Row, Situation, row_of
-from plans.in_force import documents_in_force, in_prompt
+from plans.in_force import documents_in_force
 from plans.needs import KINDS as NEED_KINDS
 from plans.needs import NeedKind, asking_calls, needs_of, resting_plans
 from plans.policy import AGENT_TOOLS
@@ -392,12 +392,14 @@ from plans.queries import (
     snapshot_text,
     turns_of,
 )
-from plans.reviews import Material, question_text
+from plans.reviews import Changed, Material, question_text
 from plans.search import NEEDS_ME, Query, in_groups, search_plans
 from plans.snapshot import PlanSnapshot, SubtaskSnapshot
 from plans.snapshot_reading import conversation_snapshot, plan_snapshot
 from plans.status import MARKS, STATUSES, Status, statuses_of
 from plans.subplans import settle_planning, start_for_parent
+from plans.text import documents_text, text_of
 from plans.text_plans import plan_in_text
 from plans.tools import text_and_standing, waits_for
 from plans.turn_handlers import repair_one
+from plans.verdicts import finding_of

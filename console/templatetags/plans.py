@@ -37,8 +37,9 @@ ROWS = TypeAdapter(SubtaskSnapshot)
 register = template.Library()
 for each in (first_line, why_left_out, typed_fields, kind_word, drawn_check, last_row):
     register.filter(each)
-for each in (document, document_id, plan_text):
-    register.filter(each)
+register.filter(document)
+register.filter(document_id)
+register.filter(plan_text)
 register.filter("mark_of", label_of_plan)
 
 

@@ -32,6 +32,7 @@ from console.plan_page import (
     span_of,
     subtask_timings,
 )
+from console.plan_texts import drawn_outcomes
 from console.plan_timeline import ACTORS, KINDS, page_of_lines, wanted_lines
 from console.plan_versions import versions
 from console.sidebar import sidebar_context

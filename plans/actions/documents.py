@@ -15,7 +15,7 @@ from agents.models import Message
 from agents.sentences import detailed
 from plans.actions.verb import verb
 from plans.expected_version import NOT_CHANGED
-from plans.in_force import as_approved, is_in_force
+from plans.in_force import is_in_force
 from plans.models import PLAN_TEXT, Plan, State
 from plans.queries import record_event
 from plans.search import index_plan
@@ -35,9 +35,10 @@ def give_up_version(plan: Plan, by: Actor, comment: str = "") -> Plan:
     Its number is not given out once more.
     """
     words = gettext("v{version} was given up").format(version=plan.version)
-    kept = as_approved(plan)
-    for field in (*PLAN_TEXT, "version"):
-        setattr(plan, field, getattr(kept, field))
+    kept = plan.versions.get(version=plan.approved_version or 0)
+    plan.version = kept.version
+    for field in PLAN_TEXT:
+        setattr(plan, field, kept.snapshot[field])
     settle(plan)
     why = detailed(words, comment)
     record_event(plan, "plan.updated", by, version=plan.version, explanation=why)

@@ -21,7 +21,7 @@ from tests.inner import (
     Row,
     Situation,
     documents_in_force,
-    in_prompt,
+    documents_text,
     plan_snapshot,
     row_of,
 )
@@ -50,7 +50,7 @@ def alice():
 
 def prompt_of(c):
     """What a model is told of the documents of this conversation."""
-    return in_prompt(documents_in_force.models(conversation=c.pk), readable=True)
+    return documents_text(documents_in_force.models(conversation=c.pk), 4000, reads_on=True)
 
 
 def request_of(c, text="Write docs/undo.md."):
@@ -238,7 +238,8 @@ def test_it_gets_no_subtasks(change):
 def test_the_turn_after_the_yes_is_told_its_text_and_the_attempts_of_a_plan_beside_it_are():
     c = document_in_force("Say job.")
     system, _ = request_of(c)
-    assert f"Document {plan_of(c).pk}: House style (v1, in force)\nSay job." in system
+    about = f"A document in force. Plan number {plan_of(c).pk}."
+    assert f"Plan: House style (v1)\n{about}\nSay job." in system
     propose(c, "Read")
     model = scripted(call("finish_subtask", outcome="done"), call("finish_plan", outcome="all"))
     actions.approve_plan(plan_of(c), 1, "alice")
@@ -251,7 +252,7 @@ def test_while_a_version_waits_a_model_is_told_what_is_in_force_and_what_waits()
     c = document_in_force("Say job.")
     next_version(c, "Say task.")
     system, _ = request_of(c, "What would change?")
-    assert system.index("in force)\nSay job.") < system.index("Say task.")
+    assert system.index("Say job.") < system.index("v2 waits for a yes") < system.index("Say task.")
 
 
 def test_what_has_no_room_is_named_and_can_be_read():
@@ -268,9 +269,10 @@ def test_what_has_no_room_is_named_and_can_be_read():
     tell(c, "What holds here?")
     system = texts_of(model.requests[0]["messages"], "system")
     assert "Say job." in system and long.strip() not in system
-    assert f"Document {second.pk}, “Long style” (v1), is in force and not shown" in system
-    first_read, second_read = texts_of(model.requests[1]["messages"], "tool").split("Plan: House")
-    assert long.strip() in first_read and "Say job." in second_read
+    assert f"Plan: Long style (v1)\nA document in force. Plan number {second.pk}." in system
+    assert "[+n]: n characters are not shown here." in system
+    long_read, short_read = texts_of(model.requests[1]["messages"], "tool").split("Plan: House")
+    assert long[:5000] in long_read and "Say job." in short_read
 
 
 def test_two_documents_and_a_plan_stand_side_by_side():
