@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
+from django.db.models import Max
 from django.utils.translation import gettext
 
 from agents import persistence
@@ -145,8 +146,8 @@ def save_next_version(plan: Plan, by: Actor, explanation: str, *, checks_ask: bo
         confirm = "always"
     is_trusted = confirm == "never" or (confirm == "create" and by is AGENT)
     keeps_approval = plan.is_confirmed and is_trusted and not (checks_ask and by is AGENT)
-    newest = plan.versions.order_by("-version").values_list("version", flat=True)
-    plan.version = newest[0] + 1  # of a document the newest may have been given up
+    newest = plan.versions.aggregate(Max("version"))["version__max"] or 0
+    plan.version = max(newest, plan.version) + 1  # of a document the newest may have been given up
     if keeps_approval:
         plan.approved_version = plan.version
     elif not plan.is_open:  # a document in force, of which another version waits now

@@ -256,9 +256,9 @@ TABLE = {
         lambda: document_in_force(title="Tidy the docs"),
         lambda plan, seen: actions.take_out_of_force(plan, "alice", seen),
         {
+            child: CHILD,
             closed: "This is no document in force.",
             unconfirmed: "This is no document in force.",
-            child: CHILD,
             version: NOT_CHANGED,
         },
     ),
