@@ -345,6 +345,7 @@ from console.status_labels import (
 )
 from console.templatetags.languages import COUNTED
 from console.thread import MESSAGES_PER_PAGE, last_groups
+from console.typed_commands import command_in
 from console.typed_text import MOST_LINKS, pieces_of, typed
 from console.views import first_run
 from console.visible_text import MOST_BOXES_OF_CODE, visible, visible_code, visible_plain
