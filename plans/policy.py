@@ -105,7 +105,8 @@ def offer_for(
             "revise_current_plan": may_plan and plan in documents,
         }
         listed = tuple(name for name in listed if wanted.get(name, True))
-        listed += ("get_plan",) if row == Row.NO_PLAN and reads_other_plans(agent) else ()
+    if row in (Row.NO_PLAN, Row.PLAN_FIRST) and reads_other_plans(agent):
+        listed += ("get_plan",)
     names = tuple(name for name in listed if allows(words, name) and not is_off(agent, name))
     if turn.kind == "chat" and row != Row.PLAN_FIRST and agent.file.chat_may_only_read_plans:
         names = tuple(name for name in names if name in READING)

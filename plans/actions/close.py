@@ -35,7 +35,9 @@ NOTHING_DONE = "every subtask was skipped"
 
 
 @verb("cancel_plan", open=True, already=lambda plan, _: plan.state == State.ABANDONED)
-def cancel_plan(plan: Plan, by: Actor, reason: str = "cancelled", comment: str = "") -> Plan:
+def cancel_plan(
+    plan: Plan, by: Actor, reason: str = "cancelled", comment: str = "", outcome: str = ""
+) -> Plan:
     """Abandon the plan: what is running stops, what is open is abandoned, nothing is deleted.
 
     `reason` is the kind of end, with the person's comment on it behind a colon.
@@ -47,6 +49,7 @@ def cancel_plan(plan: Plan, by: Actor, reason: str = "cancelled", comment: str =
         return give_up_version(plan, by, comment)
     reason = f"{reason}: {comment}"[:200] if comment else reason
     plan.state, plan.reason, plan.finished_at = State.ABANDONED, reason, timezone.now()
+    plan.outcome = outcome or plan.outcome
     plan.save()
     for subtask in checklist(plan).filter(state__in=OPEN):
         close_subtask(subtask, State.ABANDONED, reason)
@@ -87,7 +90,8 @@ def finish_plan(plan: Plan, outcome: str, by: Actor, is_in_chat: bool = False) -
         places = {"by_word_at": places_of(rows, None), "regressed_at": places_of(rows, False)}
         at = {"at": last_checked(plan, rows)}
         meta["checked"] = {**progress(plan, rows).model_dump(), **places, **at}
-    message = add_message(plan.conversation, Message.Kind.NOTICE, outcome, meta=meta, stays=True)
+    text = "" if is_in_chat else outcome
+    message = add_message(plan.conversation, Message.Kind.NOTICE, text, meta=meta, stays=True)
     # So that it is drawn anew with the plan, and is history once a retry lets the plan go on.
     plan.run_options = {**plan.run_options, "ended": message.pk}
     plan.save(update_fields=["run_options"])
