@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -130,6 +131,14 @@ class SubtaskSnapshot:
         return name_of_mark(self.mark, self.reason)
 
     @property
+    def result_words(self) -> str:
+        """The data that its finish brought, as a person may read them."""
+        if self.result is None:
+            return ""
+        is_flat = not isinstance(self.result, dict | list)
+        return str(self.result) if is_flat else json.dumps(self.result, ensure_ascii=False)
+
+    @property
     def text(self) -> list[tuple[str, str]]:
         """Each field with its text, for the editor to begin with."""
         return [(field, getattr(self, field)) for field in SUBTASK_TEXT]
@@ -170,6 +179,7 @@ class PlanSnapshot(BaseModel, extra="forbid"):
     conversation: int
     active: bool
     seq: int
+    in_force: bool
     goal: str
     title: str
     content: str
@@ -245,8 +255,8 @@ class PlanSnapshot(BaseModel, extra="forbid"):
 
     @property
     def takes_edits(self) -> bool:
-        """By hand, while nothing runs."""
-        return self.is_open and self.run in (Run.IDLE, Run.PAUSED)
+        """By hand, while nothing runs; of a document in force a next version is made."""
+        return (self.is_open or self.in_force) and self.run in (Run.IDLE, Run.PAUSED)
 
     @property
     def takes_retry(self) -> list[str]:
@@ -259,6 +269,15 @@ class PlanSnapshot(BaseModel, extra="forbid"):
         if self.is_confirmed and self.takes_edits and first and rows[-1].failed:
             keys.append(rows[-1].key)
         return keys
+
+    @property
+    def takes_subtasks(self) -> bool:
+        return self.takes_edits and not self.in_force
+
+    @property
+    def is_document(self) -> bool:
+        """A plan of text alone."""
+        return not self.subtasks
 
     @property
     def why_full(self) -> str:

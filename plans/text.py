@@ -40,7 +40,12 @@ MOST_TOKENS = 12_000  # of what get_plan answers: 500 subtasks are named in less
 NAME_BYTES = (2000, 120, 30)  # names are shortened where not all of them fit
 ANY = ("", *State)
 # What of a plan is read by key beside its subtasks, and what stands before it.
-PARTS = {"goal": "Goal: ", "content": "", "expected_outcome": "Expected outcome: "}
+PARTS = {
+    "goal": "Goal: ",
+    "content": "",
+    "expected_outcome": "Expected outcome: ",
+    "outcome": "Outcome: ",
+}
 LEFT_OUT = (
     '[+n]: n characters of it are not shown here. Read them with get_plan {"keys": ["…"]} before '
     "you change or judge it."
@@ -288,3 +293,31 @@ def listed_subtasks(plan: int) -> QuerySet[Subtask]:
 def sent_comments(plan: int) -> QuerySet[SubtaskComment]:
     rows = SubtaskComment.objects.filter(subtask__plan=plan, message__isnull=False)
     return rows.order_by("pk")
+
+
+# Documents in force
+
+KEEP_TO = "The person has approved what follows. Keep to it in all that you do here."
+NOT_SHOWN = """\
+[+n]: n characters are not shown here. Read them with get_plan and the plan's number before you do \
+anything that they may be about."""
+
+
+def text_in_force(document: Plan) -> PlanText:
+    """As it was approved last, whatever waits."""
+    approved = document
+    if not document.is_confirmed:
+        kept = PlanVersion.objects.get(plan=document, version=document.approved_version or 0)
+        approved = at_version(document, kept)
+    return PlanText(approved, [], f"A document in force. Plan number {document.pk}.")
+
+
+def documents_text(documents: Sequence[Plan], room: int, *, reads_on: bool) -> str:
+    """Each whole while there is room for so many tokens; of the others no more than that they are
+    there."""
+    parts, is_whole = [KEEP_TO], True
+    for each in map(text_in_force, documents):
+        is_whole = is_whole and each.fits(room)
+        parts.append(each.within(room, reads_on=False))
+        room = max(0, room - estimate_tokens(parts[-1]))
+    return "\n\n".join(parts if is_whole or not reads_on else [*parts, NOT_SHOWN])

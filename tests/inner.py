@@ -175,6 +175,7 @@ from agents.telemetry import metrics as telemetry_metrics
 from agents.telemetry import tracing as telemetry_tracing
 from agents.telemetry.redaction import redact_log
 from agents.text.diff import Alignment, Op, diff_words, file_lines, longest_increasing, words
+from agents.text.tokens import estimate_tokens
 from agents.timestamps import timestamp
 from agents.tools import confinement, permissions, progress, supervisor
 from agents.tools import fetch as tools_fetch
@@ -380,8 +381,10 @@ from plans.documents import (
 from plans.expected_version import Expected
 from plans.gate import PLAN_TOOLS as GATE_PLAN_TOOLS
 from plans.gate import Row, Situation, row_of
+from plans.in_force import documents_in_force
 from plans.needs import KINDS as NEED_KINDS
 from plans.needs import NeedKind, asking_calls, needs_of, resting_plans
+from plans.policy import AGENT_TOOLS
 from plans.prompts import assignment, plan_context
 from plans.queries import (
     active_plan,
@@ -398,8 +401,8 @@ from plans.snapshot import PlanSnapshot, SubtaskSnapshot
 from plans.snapshot_reading import conversation_snapshot, plan_snapshot
 from plans.status import MARKS, STATUSES, Status, statuses_of
 from plans.subplans import settle_planning, start_for_parent
-from plans.text import text_of
+from plans.text import MOST_TOKENS, PlanText, documents_text, text_of
 from plans.text_plans import plan_in_text
-from plans.tools import text_and_standing, waits_for
+from plans.tools import GetPlan, parts_of, text_and_standing, waits_for
 from plans.turn_handlers import repair_one
 from plans.verdicts import finding_of

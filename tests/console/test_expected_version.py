@@ -8,8 +8,8 @@ from agents.actors import AGENT
 from agents.models import Message
 from plans import actions
 from plans.models import Attempt, Plan, Run, State, Subtask
-from plans.schemas import PlanDraft, SubtaskDraft
-from tests.builders import taken
+from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
+from tests.builders import document_in_force, taken
 from tests.fake_model import call, fails, say
 from tests.inner import Check, Expected
 from tests.inner import handle_message as person_says
@@ -69,6 +69,13 @@ def spoilt():
     return c
 
 
+def next_version():
+    """Of a document in force."""
+    c = document_in_force()
+    actions.edit_plan(plan_of(c), PlanEdit(content="Say task."), "alice", 1)
+    return c
+
+
 def checked():
     c = waiting()
     actions.save_check(plan_of(c), "s1", Check(**CHECK), "alice", 1)
@@ -84,6 +91,9 @@ NEEDS_VERSION = [
     ("subtasks/s1/retry", {}, at_rest),
     ("raise", {"tokens": "5000"}, at_rest),
     ("edit", {"title": "Other"}, waiting),
+    ("edit", {"content": "Say task."}, document_in_force),
+    ("take-out-of-force", {}, document_in_force),
+    ("approve", {}, next_version),
     ("subtasks", {"name": "More"}, waiting),
     ("subtasks/s1/edit", {"name": "Other"}, waiting),
     ("subtasks/s1/move", {"to": "2"}, waiting),
@@ -100,6 +110,7 @@ NEEDS_VERSION = [
     ("revise", {"text": "Shorter, please"}, waiting),
 ]
 NEEDS_PLAN = [("stop", {}, running), ("pause", {}, running), ("cancel", {}, waiting)]
+NEEDS_PLAN += [("cancel", {}, next_version)]
 ALL = NEEDS_VERSION + NEEDS_PLAN
 door = pytest.mark.parametrize(("path", "values", "where"), NEEDS_VERSION)
 control = pytest.mark.parametrize(("path", "values", "where"), NEEDS_PLAN)
@@ -117,7 +128,10 @@ def rows():
 
 
 def revised(c):
-    actions.add_subtask(plan_of(c), SubtaskDraft(name="Added elsewhere"), AGENT)
+    if plan_of(c).subtasks.exists():
+        actions.add_subtask(plan_of(c), SubtaskDraft(name="Added elsewhere"), AGENT)
+    else:
+        actions.edit_plan(plan_of(c), PlanEdit(content="Changed elsewhere"), AGENT, None)
 
 
 def replaced(c):
@@ -179,7 +193,7 @@ def test_control_is_about_the_plan_on_the_screen_alone(alice, path, values, wher
     post(alice, c, path, values, shown)
     assert Plan.objects.filter(pk=other.pk).values().get() == before
     if path == "cancel":
-        assert Plan.objects.get(pk=shown["plan"]).state == State.ABANDONED
+        assert not Plan.objects.get(pk=shown["plan"]).is_open
 
 
 @both
@@ -400,6 +414,8 @@ IF_MATCH = [
     ("delete", "/subtasks/s1", {}, waiting),
     ("patch", "", {"title": "More"}, waiting),
     ("post", "/go-back", {"version": 1}, waiting),
+    ("post", "/take-out-of-force", {}, document_in_force),
+    ("patch", "", {"content": "Say task."}, document_in_force),
     ("post", "/comments/send", {}, commented),
     ("post", "/subtasks/s1/checks", {"check": CHECK}, waiting),
     ("put", "/subtasks/s1/checks/c1", {"check": CHECK}, checked),
