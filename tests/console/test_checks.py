@@ -91,6 +91,23 @@ def test_a_script_has_what_is_done_checked_again(api):
     assert looked["attention"] == "none"
 
 
+def test_a_script_takes_a_changed_file_as_it_is(api):
+    c = finished({"kind": "file", "path": "a.txt", "unchanged": True}, files={"a.txt": "hello\n"})
+    (files_of(c) / "a.txt").write_text("hers")
+    path = f"/plans/{plan_of(c).pk}"
+    api.post(f"{path}/check")
+    drive()
+    assert api.get(path).json()["attention"] == "regressed"
+    page = signed_in(c.owner).get(f"/c/{c.pk}/").content.decode()
+    assert "Take a.txt as it is now" in page
+    taken = f"{path}/subtasks/s1/checks/c1/take"
+    assert api.post(taken, {"version": 7}).status_code == 409
+    assert Api("bob").post(taken).status_code == 404
+    assert api.post(taken, {"version": 1}).status_code == 200
+    drive()
+    assert api.get(path).json()["attention"] == "none"
+
+
 def test_somebody_elses_checks_are_not_there(api):
     c = finished(EXISTS)
     bob = Api("bob")

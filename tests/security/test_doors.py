@@ -74,6 +74,7 @@ def test_each_door_that_must_name_a_version_is_tried_with_another_one():
     tried += [f"{method.upper()} /api/plans/{{id}}{path}" for method, path, *_ in versions.IF_MATCH]
     of_one = [each for each, (sees, _) in listed().items() if sees in ("version", "if-match")]
     places = {"<slug:key>": "s[0-9]", r"\{key\}": "s[0-9]", r"\{check\}": "c1", r"\{id\}": ".id."}
+    places["<slug:check>"] = "c1"
     for door in set(of_one) - ELSEWHERE:
         pattern = re.escape(door)
         for place, value in places.items():
@@ -84,6 +85,7 @@ def test_each_door_that_must_name_a_version_is_tried_with_another_one():
 VERSIONS = "put it into the lists of tests/console/test_expected_version.py"
 # They name it in the body, in the same file; or as commands, in tests/console/test_plan_command.py.
 ELSEWHERE = {"POST /api/plans/{id}/approve", "POST /api/plans/{id}/subtasks/{key}/look"}
+ELSEWHERE |= {"POST /api/plans/{id}/subtasks/{key}/checks/{check}/take"}
 COMMANDS = ("approve", "run", "next", "retry", "resume", "take-out-of-force")
 ELSEWHERE |= {f"manage.py plan {verb}" for verb in COMMANDS}
 
