@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 
 from django.utils import timezone, translation
@@ -25,6 +25,7 @@ from plans.models import (
 )
 from plans.progress import progress
 from plans.queries import checklist
+from plans.verification import Word, results_in, verify
 
 # How a plan is put into the prompt: "auto", "full", "reference"; any other text is a template, and
 # a function writes it itself.
@@ -118,18 +119,30 @@ def plan_text(plan: Plan, subtasks: Iterable[Subtask] | None = None) -> str:
     lines += [plan.content] if plan.content else []
     lines += [f"Expected outcome: {plan.expected_outcome}"] if plan.expected_outcome else []
     rows = checklist(plan) if subtasks is None else subtasks
-    return "\n".join([*lines, *map(checklist_line, rows)])
+    return "\n".join([*lines, *checklist_lines(plan, rows)])
 
 
 # What the system knows of it beside the agent's word, which needs none of its own.
-KNOWN = {True: " (checked)", False: " (its checks say no now)", None: ""}
+KNOWN = {
+    Word.CHECKED: " (checked)",
+    Word.LOOKED: " (the person has looked at it)",
+    Word.OWN_CHECK: " (checked by its own check)",
+    Word.BY_WORD: "",
+    Word.UNDONE: " (the person has undone its changes)",
+    Word.REGRESSED: " (its checks say no now)",
+}
 
 
-def checklist_line(subtask: Subtask) -> str:
-    line = f"- [{subtask.state}] {subtask.key} {subtask.name}"
-    if subtask.state == State.DONE:
-        return f"{line}{KNOWN[subtask.verified]}: {subtask.outcome}"
-    return f"{line} ({subtask.reason})" if subtask.reason else line
+def checklist_lines(plan: Plan, subtasks: Iterable[Subtask]) -> Iterator[str]:
+    subtasks = list(subtasks)
+    has_done = any(each.state == State.DONE for each in subtasks)
+    known = verify(plan, subtasks, results_in([plan.pk])) if has_done else {}
+    for each in subtasks:
+        line = f"- [{each.state}] {each.key} {each.name}"
+        if each.pk in known:
+            yield f"{line}{KNOWN[known[each.pk].word]}: {each.outcome}"
+        else:
+            yield f"{line} ({each.reason})" if each.reason else line
 
 
 def assignment(plan: Plan, subtask: Subtask, last_error: str = "", *, by_tools: bool = True) -> str:
@@ -196,7 +209,7 @@ def plan_context(
     if wanted not in ("auto", "full"):
         names = ("title", "content", "goal", "expected_outcome")
         facts: dict[str, object] = {name: getattr(plan, name) for name in names}
-        facts |= {"version": str(plan.version), "checklist": "\n".join(map(checklist_line, rows))}
+        facts |= {"version": str(plan.version), "checklist": "\n".join(checklist_lines(plan, rows))}
         try:  # once: braces that a plan brings along stay braces
             return expand(wanted, TemplateValues(timezone.localtime(), outputs=facts))
         except UnknownMacro as unknown:
@@ -207,7 +220,7 @@ def plan_context(
 
 
 def reference(plan: Plan, subtasks: Sequence[Subtask]) -> str:
-    so_far = progress(plan, list(subtasks))
+    so_far = progress(plan, list(subtasks), {})
     head = f"Plan: {plan.title} (v{plan.version})\n"
     if not so_far.total:
         return f"{head}Its goal and content are not shown here: read them with get_plan."

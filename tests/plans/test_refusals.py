@@ -16,6 +16,7 @@ from tests.builders import (
     asking_plan,
     chat,
     failed_plan,
+    known_by,
     paused_plan,
     proposed_plan,
     running_plan,
@@ -138,7 +139,7 @@ def done_and_checked():
 
 def untrue():
     c = at_rest()
-    Subtask.objects.filter(key="s1").update(state=State.DONE, verified=False)
+    known_by(Subtask.objects.get(key="s1"), "regressed")
     return c
 
 
