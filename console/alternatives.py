@@ -15,14 +15,15 @@ from agents.errors import Conflict, Invalid
 from agents.events import locked_conversation
 from agents.models import Conversation, Lane, Message, Turn
 from agents.workspace.attachments import Files
-from console.chat_commands import COMMAND, SeenOnPage, answer
+from console.chat_commands import SeenOnPage, answer
 from console.plan_requests import ChatResult, plan_command
 from console.throttling import count_message
+from console.typed_commands import command_in, demand_meant
 from plans import actions
 from plans.actions.alternatives import asking_of
 from plans.actions.comments import bring_again
 from plans.alternatives import NO_REPLY, why_it_stays, why_not_edited
-from plans.approval_phrases import approves, cancels, nearly_approves
+from plans.approval_phrases import meaning_of
 from plans.queries import active_plan_and_goal
 
 A_COMMAND = gettext_lazy(
@@ -31,17 +32,12 @@ A_COMMAND = gettext_lazy(
 A_WORD = gettext_lazy("A yes or no to the plan is given in the message box, or with its buttons.")
 
 
-def is_word(text: str) -> bool:
-    """Whether it says no more than yes or no to a plan."""
-    return approves(text) or cancels(text) or nearly_approves(text)
-
-
 def needs(message: Message) -> str:
     """What there must be for it to be answered once more: "plan" for Plan Mode, "word" for that no
     plan waits for a yes or no, which this is. Empty for a message that is answered in any case."""
-    if COMMAND.match(message.text):
+    if command_in(message.text):
         return "plan"
-    return "word" if is_word(message.text) else ""
+    return "word" if meaning_of(message.text) else ""
 
 
 def reply_turn(message: Message) -> Turn:
@@ -120,14 +116,14 @@ def send(
 ) -> ChatResult:
     """As it would be read in the message box, with the same files; what no reply answers is
     refused."""
-    if command := COMMAND.match(text):
-        if command.group(1).lower() != "plan":
+    if command := command_in(text):
+        demand_meant(command)
+        if command.name != "plan":
             raise Conflict(str(A_COMMAND))
-        goal = command.group(2) or ""
-        if not goal.strip():
+        if not command.rest.strip():
             raise Invalid(gettext("Say what you want after /plan."))
-        return plan_command(c, text, goal, by, chain, beside=beside, files=files)
+        return plan_command(c, text, command.rest, by, chain, beside=beside, files=files)
     plan, goal = active_plan_and_goal(c.pk)
-    if is_word(text) and (goal or (plan is not None and plan.is_open)):
+    if meaning_of(text) and (goal or (plan is not None and plan.is_open)):
         raise Conflict(str(A_WORD))
     return answer(c, text, by, SeenOnPage(), chain, files)

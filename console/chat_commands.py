@@ -5,7 +5,6 @@ Commands act at once; anything else is read for what it means here and now.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -23,6 +22,7 @@ from agents.workspace import attachments
 from agents.workspace.attachments import Files
 from console.plan_requests import ChatResult, ask, plan_command, typed, with_notice, with_refusal
 from console.throttling import count_message
+from console.typed_commands import Command, command_in, demand_meant
 from plans import actions, approval_phrases
 from plans.actions.create import bind, join
 from plans.comments import count_words, kept_comments
@@ -36,8 +36,6 @@ from plans.queries import (
     requested_by,
 )
 
-COMMAND = re.compile(r"\s*/([a-z]+)(?:\s+(.*))?\Z", re.IGNORECASE | re.DOTALL)
-
 HELP = gettext_lazy("""\
 - `/plan` and what you want to end up with: asks for a plan. Nothing runs until you start it.
 - `/plan` alone: shows the plan.
@@ -47,7 +45,13 @@ nothing is deleted.
 - `/help`: this list.""")
 
 
-NEARLY = gettext_lazy("Say yes, or press Start plan. Nothing has started.")
+NEARLY = {
+    "nearly_yes": gettext_lazy("Say yes, or press Start plan. Nothing has started."),
+    "nearly_no": gettext_lazy(
+        "Nothing has started. To cancel the plan, say cancel or press Cancel plan; to change it, "
+        "say what should be different."
+    ),
+}
 NOT_CANCELLED = gettext_lazy("Nothing was cancelled.")
 UNSAVED = gettext_lazy(
     "Nothing was started: the plan has edits that are not saved. Press Start with my "
@@ -106,9 +110,8 @@ def handle_message(
         if wanted:  # what can be refused is refused before anything is begun
             attachments.demand_in_box(conversation, wanted)
         files = attachments.claim(conversation, wanted)
-        if command := COMMAND.match(text):
-            name, rest = command.group(1).lower(), command.group(2)
-            result = run_command(conversation, text, name, rest, by, files)
+        if command := command_in(text):
+            result = run_command(conversation, text, command, by, files)
         else:
             on_page = SeenOnPage(seen, unsaved, asking, question)
             result = handle_intent(conversation, text, by, on_page, files)
@@ -136,12 +139,12 @@ def taken_in(c: Conversation, sent_as: str) -> ChatResult | None:
     return None
 
 
-def run_command(
-    c: Conversation, text: str, name: str, rest: str | None, by: str, files: Files
-) -> ChatResult:
+def run_command(c: Conversation, text: str, command: Command, by: str, files: Files) -> ChatResult:
     """Commands act at once, are never queued and never reach the model."""
+    demand_meant(command)
+    name, rest, _ = command
     if name == "plan":
-        return plan_command(c, text, rest or "", by, files=files)
+        return plan_command(c, text, rest, by, files=files)
     message = typed(c, text, by, name)
     if name == "clear":  # the view and the model's memory begin after this; nothing is deleted
         ended = actions.clear(c, by)
@@ -153,7 +156,7 @@ def run_command(
         ended = actions.end_open_plans(c, by)
         Message.objects.filter(pk=message.pk).delete()
         fresh = talk.create_conversation(c.owner, c.agent_id)
-        Conversation.objects.filter(pk=fresh.pk).update(draft=rest or "")  # it was no message yet
+        Conversation.objects.filter(pk=fresh.pk).update(draft=rest)  # it was no message yet
         notice_ended(fresh, ended, gettext("They stay in the conversation before this one."))
         return ChatResult(message, None, fresh)
     if name == "help":
@@ -184,17 +187,17 @@ def handle_intent(
         message = typed(c, text, by, "answer", stays=True, files=files)
         actions.answer_question(asking, text, by, files)
         return ChatResult(message, None, c)
-    cancels = approval_phrases.cancels(text)
-    if refusal := misplaced(text, seen, active, asked):
-        message = typed(c, text, by, "cancel" if cancels else "approve")
+    meaning = approval_phrases.meaning_of(text)
+    if refusal := misplaced(meaning, seen, active, asked):
+        message = typed(c, text, by, "cancel" if meaning == "cancel" else "approve")
         return with_refusal(c, message, refusal)
-    if cancels and (plan or asked):
+    if meaning == "cancel" and (plan or asked):
         return cancel(c, text, by, None if asked else plan, seen)
     if plan and not asked:
-        if approval_phrases.approves(text) and not is_under_way(plan):
+        if meaning == "approve" and not is_under_way(plan):
             return start(c, text, by, plan, seen)
-        if not plan.is_confirmed and approval_phrases.nearly_approves(text):
-            return with_refusal(c, typed(c, text, by, "nearly"), Conflict(str(NEARLY)))
+        if not plan.is_confirmed and (sentence := NEARLY.get(meaning)):
+            return with_refusal(c, typed(c, text, by, "nearly"), Conflict(str(sentence)))
     return answer(c, text, by, seen, files=files)
 
 
@@ -224,22 +227,21 @@ def is_under_way(plan: Plan) -> bool:
 
 
 def misplaced(
-    text: str, seen: SeenOnPage, active: Plan | None, asked: bool
+    meaning: approval_phrases.Meaning, seen: SeenOnPage, active: Plan | None, asked: bool
 ) -> VersionConflict | None:
     """Why a typed yes or no to the plan that was seen cannot be meant for what is there now.
 
     It is never a message: the model would take it for a yes to whatever it likes.
     """
-    approves, cancels = approval_phrases.approves(text), approval_phrases.cancels(text)
-    if seen.plan is None or not (cancels or approves or approval_phrases.nearly_approves(text)):
+    if seen.plan is None or not meaning:
         return None
-    outcome = NOT_CANCELLED if cancels else NOT_STARTED
+    outcome = NOT_CANCELLED if meaning == "cancel" else NOT_STARTED
     if active is None or seen.is_another(active):
         return replaced(active, outcome)
     if not active.is_open:
         sentence = gettext("{closed} {outcome}").format(closed=closed(active), outcome=outcome)
         return VersionConflict(sentence, active.pk, active.version)
-    if approves and is_under_way(active) and not asked:
+    if meaning == "approve" and is_under_way(active) and not asked:
         sentence = gettext("v{version} is approved already. {outcome}").format(
             version=active.version, outcome=outcome
         )

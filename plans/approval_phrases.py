@@ -1,99 +1,124 @@
-"""The words that approve and the words that cancel: only as the whole message, never on doubt.
+"""What a message says to a plan: a yes, a no, or almost one of them.
 
-What is almost one of them is neither: the person is asked for a clear yes, and nothing starts.
+A yes and a cancelling count only as the whole message. Where it is almost one, the person is asked
+for a clear word, and nothing starts. The phrases lie in approval_phrases.toml.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
 
-from agents.normalization import normalized
+from agents.normalization import Form, normalized
 
-APPROVING = frozenset(
-    [
-        *("go ahead", "go", "start", "start it", "start the plan", "begin", "proceed", "continue"),
-        *("ok", "okay", "yes", "yes please", "y", "confirm", "confirmed", "approve", "approved"),
-        *("do it", "run it", "yes go ahead", "yes, go ahead", "sure", "lgtm", "looks good"),
-        *("sounds good", "make it so", "let's go", "ship it", "👍"),
-        *("开始", "开始吧", "开始执行", "确认", "好", "好的", "可以", "同意", "执行", "继续"),
-        *("没问题", "行", "批准", "启动", "启动计划", "开始计划"),
-        *("はい", "開始", "네", "시작", "да", "начинай", "sí", "si", "adelante"),
-        *("oui", "vas-y", "d'accord", "ja", "los", "los geht's", "sim"),
-    ]
-)
-
-CANCELLING = frozenset(
-    ["cancel", "cancel it", "cancel the plan", "abandon", "取消", "放弃"],
-)
-
-# A message almost approves when all of it is made of these, with at least one that agrees.
-AGREEING = (
-    frozenset(word for phrase in APPROVING for word in re.findall(r"[\w'-]+", phrase))
-    - {"it", "the", "plan", "please", "make", "so", "let's"}
-) | frozenset(
-    [
-        *("yep", "yeah", "yup", "ya", "alright", "agreed", "agree", "accept", "accepted", "fine"),
-        *("great", "perfect", "nice", "cool", "excellent", "absolutely", "definitely", "certainly"),
-        *(
-            "awesome",
-            "wonderful",
-            "fantastic",
-            "brilliant",
-            "lovely",
-            "super",
-            "exactly",
-            "correct",
-        ),
-        *("indeed", "totally", "aye", "yea", "kk", "happy", "love", "like", "course"),
-        *("execute", "launch", "works", "ready", "true", "好啊", "行吧", "可以的", "没问题的"),
-        *("👍", "👌", "✅", "🚀", "💯"),
-    ]
-)
-FILLING = frozenset(
-    [
-        *("it", "the", "a", "plan", "please", "pls", "make", "so", "let's", "lets", "us", "now"),
-        *("then", "and", "i", "me", "for", "to", "that", "that's", "this", "it's", "all", "very"),
-        *("just", "thing", "thanks", "thank", "of", "on", "right", "away", "well", "🙏"),
-        *("is", "are", "can", "may", "will", "that'll", "i'm", "you", "we", "with", "as"),
-    ]
-)
-# These ask, at the beginning or before one of whom or what they ask about.
-ASKING = frozenset(["is", "are", "can", "may", "will"])
-ASKED_ABOUT = frozenset(["it", "that", "this", "you", "we", "i"])
-LONGEST_NEARLY = 8  # words
-TOKEN = re.compile(r"[\w'-]+|[^\w\s]")
-PAUSES = frozenset(",.!:;~、，。！；")
-SKIN_TONES = dict.fromkeys([0xFE0F, *range(0x1F3FB, 0x1F400)])
+Meaning = Literal["approve", "cancel", "nearly_yes", "nearly_no", ""]
+Words = tuple[str, ...]
+LONGEST = 80  # characters of a message that says no more than this
+MOST_WORDS = 16  # in a row that are looked for as one piece
+ASKS = re.compile("QUESTION|INTERROBANG")  # in the name of a sign
+# Many people leave accents out. Such a word decides nothing: ابدأ is "begin", أبدا "never".
+ALIKE: Form = "NFKD"
+SKIN_TONES = range(0x1F3FB, 0x1F400)
+SPACELESS = "\u3040-\u30ff\u3400-\u9fff"  # scripts that put no space between words
+TOKEN = re.compile(rf"(?P<word>[{SPACELESS}]|[^\W{SPACELESS}]+)|\S")
 
 
-def approves(text: str) -> bool:
-    return normalize(text) in APPROVING
+def meaning_of(text: str) -> Meaning:
+    """Whether the whole text is a yes or a no; nothing where it asks, or where a word is none."""
+    if len(text) > LONGEST or any(map(asks, text)):
+        return ""
+    decisive, pieces = phrases()
+    words, is_plain = words_of(text)
+    if is_plain and words in decisive:
+        return decisive[words]
+    words = words if text.isascii() else words_of(text, ALIKE)[0]
+    kinds, at = set(), 0
+    while at < len(words):
+        ends = range(min(at + MOST_WORDS, len(words)), at, -1)
+        end = next((end for end in ends if words[at:end] in pieces), None)
+        if end is None:
+            return ""
+        kinds.add(pieces[words[at:end]])
+        at = end
+    return "nearly_no" if "no" in kinds else "nearly_yes" if "yes" in kinds else ""
 
 
-def nearly_approves(text: str) -> bool:
-    """Nothing but agreement, and yet none of the listed phrases: "yes, do it please".
+def asks(sign: str) -> bool:
+    if sign.isascii():
+        return sign == "?"
+    return bool(ASKS.search(unicodedata.name(sign, "")))
 
-    One word that could be a wish, a doubt, a refusal or a question, and it is an ordinary message.
+
+def words_of(text: str, form: Form = "NFKC") -> tuple[Words, bool]:
+    """Its words and pictures, and whether nothing but pauses stands beside them.
+
+    Quotation marks and brackets are no pauses: what is quoted or smiles may mean something else.
     """
-    tokens = TOKEN.findall(normalize(text).translate(SKIN_TONES))
-    words = [word for word in tokens if word not in PAUSES]
-    if approves(text) or not 0 < len(words) <= LONGEST_NEARLY:
-        return False
-    # A question without its mark, or something to be made other than it is: "make it nice".
-    asks = any(
-        first in ASKING and second in ASKED_ABOUT
-        for first, second in zip(["", *words], words, strict=False)
-    )
-    if words[0] in ASKING or asks or ("make" in words and "so" not in words):
-        return False
-    return AGREEING.issuperset(set(words) - FILLING) and not AGREEING.isdisjoint(words)
+    words, is_plain = [], True
+    for found in TOKEN.finditer(folded(text, form)):
+        if found["word"] or unicodedata.category(found[0])[0] == "S":
+            words.append(found[0])
+        else:
+            is_plain &= is_pause(found[0])
+    return tuple(words), is_plain
 
 
-def cancels(text: str) -> bool:
-    return normalize(text) in CANCELLING
+def folded(text: str, form: Form = "NFKC") -> str:
+    """Without capitals, apostrophes, loose marks and what nobody sees; widths are made one."""
+    folded = re.sub(r"(?<=\w)['’](?=\w)", "", normalized(text, form).casefold())
+    return folded if folded.isascii() else "".join(filter(is_seen, folded))
 
 
-def normalize(text: str) -> str:
-    """NFKC, casefold, without spaces and `.!。！` at the ends; a question mark stays."""
-    word = normalized(text, "NFKC").casefold().replace("’", "'")
-    return word.strip(" \t\r\n\u3000.!。！")
+def is_seen(sign: str) -> bool:
+    """Not a loose mark, what draws an Arabic word longer, or the colour of a hand."""
+    is_mark = unicodedata.category(sign) in ("Mn", "Cf") or sign == "ـ"
+    return not is_mark and ord(sign) not in SKIN_TONES
+
+
+def is_pause(sign: str) -> bool:
+    """Of ASCII's signs some mean more than that."""
+    kinds = ("Pd",) if sign.isascii() else ("Pd", "Po")
+    return sign in "!,.:;" or unicodedata.category(sign) in kinds
+
+
+@cache
+def phrases() -> tuple[dict[Words, Meaning], dict[Words, str]]:
+    """Those that decide as a whole message, and the pieces of what almost does."""
+    decisive: dict[Words, Meaning] = dict.fromkeys(of_kind("approve"), "approve")
+    decisive |= dict.fromkeys(of_kind("cancel"), "cancel")
+    pieces: dict[Words, str] = {}
+    for kind, means in (
+        ("with", ""),
+        ("yes", "yes"),
+        ("approve", "yes"),
+        ("no", "no"),
+        ("cancel", "no"),
+    ):
+        pieces |= dict.fromkeys(of_kind(kind, ALIKE), means)
+    return decisive, pieces
+
+
+def of_kind(kind: str, form: Form = "NFKC") -> Iterator[Words]:
+    for language in in_languages():
+        yield from (words_of(phrase, form)[0] for phrase in language[kind].split("·"))
+
+
+@cache
+def command_names() -> dict[str, str]:
+    """What a command is called in any language, and its own name."""
+    return {
+        folded(other.strip()): name
+        for language in in_languages()
+        for name, others in language.get("command", {}).items()
+        for other in others.split("·")
+    }
+
+
+@cache
+def in_languages() -> list[dict[str, Any]]:
+    return list(tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).values())

@@ -30,11 +30,12 @@ from plans import actions
 from plans.check_results import CheckSnapshot
 from plans.check_text import looks_at
 from plans.models import Plan, Subtask
-from plans.prompts import Context, plan_context
+from plans.prompts import TO_CHANGE, Context, plan_context
 from plans.queries import SYSTEM, checklist
 from plans.schemas import PlanDraft, PlanEdit
 from plans.snapshot import SubtaskSnapshot
 from plans.snapshot_reading import plan_snapshot
+from plans.text import text_of
 from plans.tools import TextTools
 from plans.tools import create_plan_tool as create_plan_tool
 from plans.verification import Word
@@ -114,7 +115,7 @@ class PlanAgent:
     def as_context(self, priority: int = 80) -> Instruction | None:
         """The plan as it is now, or None when there is nothing to say of it."""
         plan = Plan.objects.filter(pk=self.plan_id).first()
-        text = plan_context(plan, self.context) if plan else ""
+        text = plan_context(text_of(plan), self.context, TO_CHANGE) if plan else ""
         return Instruction(priority, text) if text.strip() else None
 
     def as_tools(self) -> list[Tool]:

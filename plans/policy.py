@@ -10,6 +10,7 @@ from typing import Literal
 
 from agents.config.store import AgentRecord
 from agents.engine.handlers import Instruction, Offer, Role
+from agents.llm.catalog import window_for
 from agents.models import Turn
 from agents.tools.base import READING_TOOLS
 from agents.tools.permissions import allows, is_off
@@ -17,8 +18,10 @@ from plans import prompts
 from plans.comments import sent_with
 from plans.documents import get_plan
 from plans.gate import GATED, PLAN_TOOLS, Row, Situation, row_of
-from plans.models import Plan
+from plans.models import Plan, State
+from plans.prompts import BESIDE_WORK, SMALL, TO_CHANGE
 from plans.queries import active_plan_and_goal, is_answered, requested_by
+from plans.text import ANY, approved_text, text_of
 from plans.tools import PlanTools, reads_other_plans
 
 ROLES: dict[Row, Role] = {
@@ -141,7 +144,7 @@ def instructions(
     if template and (row == Row.PLAN_FIRST or "create_plan" in names):
         wanted.append(Instruction(90, f"{prompts.FORMAT}\n{template}"))
     if plan is not None and row not in (Row.PLAN_FIRST, Row.NO_PLAN):
-        wanted.append(plan_in_prompt(row, plan, config, readable="get_plan" in names))
+        wanted.append(plan_in_prompt(row, plan, turn, config, "get_plan" in names))
     return tuple(each for each in wanted if each)
 
 
@@ -153,23 +156,27 @@ def reminder(turn: Turn, names: tuple[str, ...]) -> str:
 
 
 def plan_in_prompt(
-    row: Row, plan: Plan, config: dict[str, object], readable: bool
+    row: Row, plan: Plan, turn: Turn, config: dict[str, object], readable: bool
 ) -> Instruction | None:
-    """The plan as agent.json wants it shown.
+    """The plan as agent.json wants it shown, in a part of the model's window.
 
-    The closing turn has nothing else to go by: there it is whole, and stays. A reference is of
-    no use to a model that cannot follow it. An attempt is shown what was approved.
+    The closing turn has nothing else to go by: there it stays. A reference is of no use to a model
+    that cannot follow it. An attempt is shown what was approved; its assignment brings what it is
+    about and what came of the others.
     """
     wanted = str(config.get("context") or "auto")
     priority = int(str(config.get("priority", 80)))
     if wanted == "template":
         wanted = str(config.get("context_template") or "").strip() or "auto"
-    if wanted in ("auto", "reference") and not readable:
-        wanted = "full"
-    if row == Row.CLOSING:
-        wanted, priority = "full", 95
-    subtasks = None
-    if row == Row.ATTEMPT:
-        plan, subtasks = prompts.approved_text(plan)
-    text = prompts.plan_context(plan, wanted, subtasks)
-    return Instruction(priority, text, changes=True) if text.strip() else None
+    if row == Row.CLOSING or (wanted == "reference" and not readable):
+        wanted = "auto"
+    priority = 95 if row == Row.CLOSING else priority
+    at_work = row == Row.ATTEMPT
+    text = approved_text(plan) if at_work else text_of(plan)
+    room = TO_CHANGE if row == Row.UNCONFIRMED else BESIDE_WORK
+    if not text.fits(SMALL):  # else any model has room for it, which nobody need be asked
+        window = window_for(turn.config)
+        room = min(room, window // 4) if readable else window // 2
+    states = (State.TODO,) if at_work else ANY
+    shown = prompts.plan_context(text, wanted, room, states=states, reads_on=readable)
+    return Instruction(priority, shown, changes=True) if shown.strip() else None

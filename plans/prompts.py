@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
+from collections.abc import Callable, Collection, Iterable
 
-from django.utils import timezone, translation
+from django.utils import timezone
 
 from agents.chains.template import TemplateValues, UnknownMacro, expand
 from agents.errors import Invalid
 from agents.text.tokens import estimate_tokens
-from plans.check_text import looks_at
-from plans.models import (
-    PLAN_TEXT,
-    SUBTASK_FIELDS,
-    SUBTASK_LABELS,
-    SUBTASK_TEXT,
-    Attempt,
-    Plan,
-    PlanVersion,
-    State,
-    Subtask,
-    SubtaskComment,
-)
+from plans.models import SUBTASK_TEXT, Attempt, Plan, State, Subtask, SubtaskComment
 from plans.progress import progress
 from plans.queries import checklist
-from plans.verification import Word, results_in, verify
+from plans.text import ANY, PlanText, outcomes_of, texts_of
 
 # How a plan is put into the prompt: "auto", "full", "reference"; any other text is a template, and
 # a function writes it itself.
 Context = str | Callable[[Plan], str]
-MOST_TOKENS = 1000  # of a plan that "auto" puts into the prompt whole
+# Tokens of a plan in the prompt: where the model is to change it, beside its work, and what is
+# nowhere too much.
+TO_CHANGE, BESIDE_WORK, SMALL = 6000, 2000, 1000
 
 PLAN_FIRST = """\
 A plan is asked for. Nothing else can be done now: make it with create_plan, from what the person \
@@ -112,53 +101,14 @@ REFUSALS = {
 }
 
 
-def plan_text(plan: Plan, subtasks: Iterable[Subtask] | None = None) -> str:
-    """Title, version, content, and the checklist with outcomes: as it stands, or those given."""
-    lines = [f"Plan: {plan.title} (v{plan.version})"]
-    lines += [f"Goal: {plan.goal}"] if plan.goal else []
-    lines += [plan.content] if plan.content else []
-    lines += [f"Expected outcome: {plan.expected_outcome}"] if plan.expected_outcome else []
-    rows = checklist(plan) if subtasks is None else subtasks
-    return "\n".join([*lines, *checklist_lines(plan, rows)])
-
-
-# What the system knows of it beside the agent's word, which needs none of its own.
-KNOWN = {
-    Word.CHECKED: " (checked)",
-    Word.LOOKED: " (the person has looked at it)",
-    Word.OWN_CHECK: " (checked by its own check)",
-    Word.BY_WORD: "",
-    Word.UNDONE: " (the person has undone its changes)",
-    Word.REGRESSED: " (its checks say no now)",
-}
-
-
-def checklist_lines(plan: Plan, subtasks: Iterable[Subtask]) -> Iterator[str]:
-    subtasks = list(subtasks)
-    has_done = any(each.state == State.DONE for each in subtasks)
-    known = verify(plan, subtasks, results_in([plan.pk])) if has_done else {}
-    for each in subtasks:
-        line = f"- [{each.state}] {each.key} {each.name}"
-        if each.pk in known:
-            yield f"{line}{KNOWN[known[each.pk].word]}: {each.outcome}"
-        else:
-            yield f"{line} ({each.reason})" if each.reason else line
-
-
 def assignment(plan: Plan, subtask: Subtask, last_error: str = "", *, by_tools: bool = True) -> str:
     """The executor's task, from facts alone: this subtask, earlier outcomes, the last error.
 
     `by_tools`: it ends its work by a tool, not by its answer.
     """
-    lines = [f"Your subtask is {subtask.key}: {subtask.name}"]
-    for field, label in SUBTASK_LABELS.items():
-        if field != "name" and (text := getattr(subtask, field)):
-            lines.append(f"{label}: {text}")
-    lines += checks_text(subtask)
-    done = checklist(plan).filter(state=State.DONE)
-    if done:
-        lines.append("Outcomes so far:")
-        lines += [f"- {each.key} {each.name}: {each.outcome}" for each in done]
+    lines = [f"Your subtask is {subtask.key}: {subtask.name}", *texts_of(subtask)]
+    if done := list(checklist(plan).filter(state=State.DONE)):
+        lines += ["Outcomes so far:", *outcomes_of(done, TO_CHANGE, reads_on=by_tools)]
     if last_error:
         lines.append(f"The last attempt failed: {last_error}")
     if by_tools:
@@ -176,52 +126,46 @@ def error_before(attempt: Attempt) -> str:
 def commented_text(comments: Iterable[SubtaskComment]) -> str:
     """What to do with comments, and the subtasks they are about as these stand now."""
     subtasks = {comment.subtask.key: comment.subtask for comment in comments}
-    return "\n\n".join([COMMENTS, *(whole_text(each) for each in subtasks.values())])
-
-
-def whole_text(subtask: Subtask) -> str:
-    texts = [(label, getattr(subtask, field)) for field, label in SUBTASK_LABELS.items()]
-    written = (f"{label}: {text}" for label, text in texts if text)
-    return "\n".join([subtask.key, *written, *checks_text(subtask)])
-
-
-def checks_text(subtask: Subtask) -> list[str]:
-    """How it is known to be done, a line each."""
-    if not subtask.checks:
-        return []
-    with translation.override("en"):
-        lines = [f"- {each['key']} {each['kind']}: {looks_at(each)}" for each in subtask.checks]
-    return ["The system checks, when you finish:", *lines]
+    texts = ("\n".join([f"{key} {each.name}", *texts_of(each)]) for key, each in subtasks.items())
+    return "\n\n".join([COMMENTS, *texts])
 
 
 def plan_context(
-    plan: Plan, wanted: Context = "auto", subtasks: Sequence[Subtask] | None = None
+    text: PlanText,
+    wanted: Context = "auto",
+    room: int | None = None,
+    *,
+    states: Collection[str] = ANY,
+    reads_on: bool = True,
 ) -> str:
     """What a system message says of the plan; a template with an unknown macro is refused.
 
-    `subtasks` is its checklist where that is not the present one (`approved_text`).
+    `room`, `states` and `reads_on` are those of `PlanText.within`.
     """
+    plan = text.plan
     if callable(wanted):
         return wanted(plan)
-    rows = list(checklist(plan)) if subtasks is None else subtasks
     if wanted == "reference":
-        return reference(plan, rows)
+        return reference(text)
     if wanted not in ("auto", "full"):
         names = ("title", "content", "goal", "expected_outcome")
         facts: dict[str, object] = {name: getattr(plan, name) for name in names}
-        facts |= {"version": str(plan.version), "checklist": "\n".join(checklist_lines(plan, rows))}
+        facts["version"] = str(plan.version)
+        facts["checklist"] = text.checklist(room, states, reads_on=reads_on)
         try:  # once: braces that a plan brings along stay braces
             return expand(wanted, TemplateValues(timezone.localtime(), outputs=facts))
         except UnknownMacro as unknown:
             raise Invalid(str(unknown)) from None
-    whole = plan_text(plan, rows)
-    fits = estimate_tokens(whole) <= MOST_TOKENS
-    return whole if fits or wanted == "full" else reference(plan, rows)
+    if wanted == "full":
+        return text.within(None, states)
+    shown = text.within(room, states, reads_on=reads_on)
+    fits = room is None or estimate_tokens(shown) <= room
+    return shown if fits or not reads_on else reference(text)
 
 
-def reference(plan: Plan, subtasks: Sequence[Subtask]) -> str:
-    so_far = progress(plan, list(subtasks), {})
-    head = f"Plan: {plan.title} (v{plan.version})\n"
+def reference(text: PlanText) -> str:
+    so_far = progress(text.plan, text.subtasks, {})
+    head = f"{text.head}\n"
     if not so_far.total:
         return f"{head}Its goal and content are not shown here: read them with get_plan."
     return (
@@ -229,29 +173,3 @@ def reference(plan: Plan, subtasks: Sequence[Subtask]) -> str:
         "subtasks.\n"
         "Its goal, content and subtasks are not shown here: read them with get_plan."
     )
-
-
-def approved_text(plan: Plan) -> tuple[Plan, list[Subtask]]:
-    """The plan and its checklist for an attempt: the approved version's text, today's states.
-
-    What a model or a person has changed since was not agreed to: it neither instructs the attempt
-    that is under way nor can that attempt read it. Copies, not to be saved; where the approval
-    holds, they are the plan and checklist as they are.
-    """
-    if plan.is_confirmed or plan.approved_version is None:
-        return plan, list(checklist(plan))
-    kept = PlanVersion.objects.get(plan=plan, version=plan.approved_version)
-    approved = copy(plan)
-    approved.version = plan.approved_version
-    for field in PLAN_TEXT:
-        setattr(approved, field, kept.snapshot[field])
-    now = {subtask.key: subtask for subtask in plan.subtasks.all()}
-    subtasks: list[Subtask] = []
-    for text in kept.text["subtasks"]:
-        subtask = copy(now[text["key"]])
-        for field in SUBTASK_FIELDS:
-            setattr(subtask, field, text[field])
-        if subtask.position is None and subtask.state != State.DONE:
-            subtask.state = State.ABANDONED
-        subtasks.append(subtask)
-    return approved, subtasks

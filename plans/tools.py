@@ -22,13 +22,22 @@ from plans import actions
 from plans.changes.tool import changes_tool
 from plans.finishes import check_finish
 from plans.models import Plan, PlanVersion
-from plans.prompts import approved_text, plan_text
 from plans.queries import AGENT, reload, was_approved
 from plans.schemas import CommentAnswer, PlanDraft, Revision, SubtaskDraft, SubtaskRevision, Text
 from plans.status import status_of_plan
+from plans.text import (
+    MOST_TOKENS,
+    PlanText,
+    approved_text,
+    beginning,
+    text_of,
+    text_of_version,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+LONGEST_ANSWER = 40_000  # bytes of parts that are read by key
 
 NOT_IN_DRAWER = (
     "The plan that this message was about is not in the drawer any more. Nothing was changed."
@@ -51,10 +60,16 @@ class CreatePlan(PlanDraft):
 
 
 class GetPlan(Arguments):
-    """Read the plan as it stands, or an earlier version of it; `plan` is another plan's number."""
+    """Read the plan as it stands, or an earlier version of it; `plan` is another plan's number.
+
+    `keys` are of subtasks, or "goal", "content", "expected_outcome": these are read whole, from
+    the character `start` on.
+    """
 
     version: int | None = None
     plan: int | None = None
+    keys: list[str] = Field(default_factory=list)
+    start: int = Field(0, ge=0)
 
 
 class ReviseCurrentPlan(Revision, Arguments):
@@ -158,7 +173,10 @@ class TextTools:
 
     async def get(self, wanted: GetPlan) -> ToolResult:
         plan = self.current() if wanted.plan is None else await in_db(self.another, wanted.plan)
-        return ToolResult(await in_db(self.read, plan, wanted.version))
+        text = await in_db(self.read, plan, wanted.version)
+        if wanted.keys:
+            return ToolResult(parts_of(text, wanted))
+        return ToolResult(text.within(MOST_TOKENS))
 
     def another(self, number: int) -> Plan:
         """The plan this is bound to, and no other one."""
@@ -166,14 +184,14 @@ class TextTools:
             raise ToolFailed(f"There is no plan {number} here.")
         return self.plan
 
-    def read(self, plan: Plan, version: int | None) -> str:
+    def read(self, plan: Plan, version: int | None) -> PlanText:
         plan.refresh_from_db()
         if version is None:
-            return plan_text(plan)
+            return text_of(plan)
         kept = PlanVersion.objects.filter(plan=plan, version=version).first()
         if kept is None:
             raise ToolFailed(f"There is no v{version}; the plan is at v{plan.version}.")
-        return json.dumps(kept.snapshot, ensure_ascii=False, indent=1)
+        return text_of_version(plan, kept)
 
     async def changed(self, plan: Plan) -> ToolResult:
         return ToolResult(await in_db(text_and_standing, plan))
@@ -226,13 +244,13 @@ class PlanTools(TextTools):
             raise ToolFailed(NOT_IN_DRAWER)
         return plan
 
-    def read(self, plan: Plan, version: int | None) -> str:
+    def read(self, plan: Plan, version: int | None) -> PlanText:
         """In an attempt, what was approved: one that never was is not for that work."""
         if self.turn.kind != "subtask" or self.plan is None or plan.pk != self.plan.pk:
             return super().read(plan, version)
         plan.refresh_from_db()
         if version is None:
-            return plan_text(*approved_text(plan))
+            return approved_text(plan)
         if not was_approved(plan, version):
             raise ToolFailed(f"v{version} is not approved: you work on v{plan.approved_version}.")
         return super().read(plan, version)
@@ -346,10 +364,25 @@ async def act(verb: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         raise ToolFailed(str(refusal)) from None
 
 
+def parts_of(text: PlanText, wanted: GetPlan) -> str:
+    """What has these keys, whole; what is longer than one answer goes on in the next."""
+    found = {key: text.whole(key) for key in wanted.keys}
+    if unknown := [key for key, part in found.items() if part is None]:
+        raise ToolFailed(f"There is no {unknown[0][:40]} in v{text.plan.version}.")
+    whole = "\n\n".join(filter(None, found.values()))[wanted.start :]
+    shown = beginning(whole, LONGEST_ANSWER)
+    if shown == whole:
+        return shown or "There is no more of it."
+    more = wanted.model_dump(exclude_defaults=True) | {"start": wanted.start + len(shown)}
+    return f"{shown}\n[… {len(whole) - len(shown):,} characters more: get_plan {json.dumps(more)}]"
+
+
 def text_and_standing(plan: Plan) -> str:
-    """The plan as it is now, and what it waits for, if for anything."""
+    """The plan by the names of its parts, and what it waits for: of what it says the model has just
+    written a part, and can read all."""
     plan = reload(plan)
-    return f"{plan_text(plan)}\n\nv{plan.version} {waits_for(plan)}"
+    text = text_of(plan).within(MOST_TOKENS, ())
+    return f"{text}\n\nv{plan.version} {waits_for(plan)}"
 
 
 def change_notice(plan: Plan) -> str:

@@ -344,6 +344,7 @@ from console.status_labels import (
 )
 from console.templatetags.languages import COUNTED
 from console.thread import MESSAGES_PER_PAGE, last_groups
+from console.typed_commands import command_in
 from console.typed_text import MOST_LINKS, pieces_of, typed
 from console.views import first_run
 from console.visible_text import MOST_BOXES_OF_CODE, visible, visible_code, visible_plain
@@ -390,12 +391,14 @@ from plans.queries import (
     snapshot_text,
     turns_of,
 )
-from plans.reviews import Material, question_text
+from plans.reviews import Changed, Material, question_text
 from plans.search import NEEDS_ME, Query, in_groups, search_plans
 from plans.snapshot import PlanSnapshot, SubtaskSnapshot
 from plans.snapshot_reading import conversation_snapshot, plan_snapshot
 from plans.status import MARKS, STATUSES, Status, statuses_of
 from plans.subplans import settle_planning, start_for_parent
+from plans.text import text_of
 from plans.text_plans import plan_in_text
 from plans.tools import text_and_standing, waits_for
 from plans.turn_handlers import repair_one
+from plans.verdicts import finding_of

@@ -1,4 +1,4 @@
-"""One question to a model in a turn that is about something else: no tools, no conversation."""
+"""One question to a model in a turn that is about something else, without its conversation."""
 
 from __future__ import annotations
 
@@ -32,20 +32,23 @@ Question = Callable[[int], str]  # with room for so many characters
 class Answered:
     """What the model said; `count` adds what it used to the turn, in the caller's transaction."""
 
-    text: str
+    reply: Reply
     cost: Decimal | None
     count: Callable[[], None]
 
 
-async def ask_model(turn: Turn, chain: Chain, question: Question) -> Answered:
-    """Ask with the instruction, model and time of the chain's first task.
+async def ask_model(
+    turn: Turn, chain: Chain, question: Question, tool: dict[str, object]
+) -> Answered:
+    """Ask with the instruction, model and time of the chain's first task. A model that is known to
+    call tools is offered this one to answer by.
 
     Raises ModelError and TimeoutError, and what ends or halts a turn.
     """
     step = Step(turn, Work(chain, []), chain.tasks[0], "")
     if not own_window(turn.config):
         await learn_loaded_window(*await in_db(model_of, step))
-    request = await in_db(request_for, step, question)
+    request = await in_db(request_for, step, question, tool)
     reply: Reply | None = None
     async with asyncio.timeout(seconds_of(step.task.timeout) or SECONDS):
         async with aclosing(answer(turn, request)) as parts:
@@ -53,30 +56,32 @@ async def ask_model(turn: Turn, chain: Chain, question: Question) -> Answered:
                 reply = part if isinstance(part, Reply) else reply
     assert reply is not None, "a stream ends with its reply or an error"
     cost = cost_of(request, reply)
-    return Answered(reply.text, cost, partial(persistence.count_reply, turn, reply, cost))
+    return Answered(reply, cost, partial(persistence.count_reply, turn, reply, cost))
 
 
-def request_for(step: Step, question: Question) -> ModelRequest:
-    """The request from the rows as they are now; counted before it is sent."""
+def request_for(step: Step, question: Question, tool: dict[str, object]) -> ModelRequest:
+    """The request from the rows as they are now; counted once there is a question, before it is
+    sent."""
     turn, config = step.turn, step.task.execute_config
-    with persistence.fenced(turn):
-        persistence.check_stop_requested(turn)
-        handler_of(turn).check(turn)
-        count_of_calls.update(turn=turn.pk)
     provider, model = model_of(step)
     endpoint = resolve(provider)
     info = model_info(endpoint, model)
     window = own_window(turn.config) or window_of(endpoint, info)
     system = step.expanded(step.task.system_instruction)
     room = (window // 2 - estimate_tokens(system)) * BYTES_PER_TOKEN
+    asked = question(max(room, 2_000))
+    with persistence.fenced(turn):
+        persistence.check_stop_requested(turn)
+        handler_of(turn).check(turn)
+        count_of_calls.update(turn=turn.pk)
     return ModelRequest(
         endpoint=endpoint,
         model=model,
         messages=[
             {"role": "system", "content": system},
-            {"role": "user", "content": question(max(room, 2_000))},
+            {"role": "user", "content": asked},
         ],
-        tools=[],
+        tools=[tool] if info and info.calls_tools else [],
         temperature=config.temperature,
         extra={} if config.max_tokens is None else {"max_tokens": config.max_tokens},
         prices=info.prices if info else {},

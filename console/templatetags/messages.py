@@ -40,7 +40,7 @@ MESSAGE_TEMPLATES = {
     "approval": "asked",
     "reasoning": "reasoning",
 }
-COMMAND = re.compile(r"\s*(/[a-zA-Z]+)(.*)", re.DOTALL)
+COMMAND = re.compile(r"\s*([/／][a-zA-Zａ-ｚＡ-Ｚ]+)(.*)", re.DOTALL)
 
 register = template.Library()
 register.filter("argument", argument)

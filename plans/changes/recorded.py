@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from agents.changes.compare import Change, Sums, sums_of
 from agents.changes.recording import MOST_DIFF
 from agents.changes.store import Store
-from agents.changes.unified import diff_text, in_words, patch_text
+from agents.changes.unified import diff_text, fitting, in_words, patch_text
 from agents.errors import NotFound
 from agents.models import Recording, SkippedFile
 from agents.statements import prepared
@@ -112,6 +112,13 @@ class Changes:
         """As a unified diff of at most so many characters: the turns' own, or these."""
         with Store.of(Path(self.root)) as store:
             return diff_text(store, self.own if changes is None else changes, longest)
+
+    def diffs(self, longest: int, changes: list[Change]) -> list[tuple[str, str]]:
+        """Each file's, by path, of at most so many characters together; empty where one has none
+        that is whole."""
+        with Store.of(Path(self.root)) as store:
+            found = fitting(store, changes, longest, longest)
+            return [(each.path, text if is_whole else "") for each, text, is_whole in found]
 
     def patch(self) -> str:
         """The turns' own changes as git takes them."""

@@ -93,14 +93,18 @@ class Scope:
                 return Changes(about.root)
 
     async def text(self, path: str | None = None, *, diff: bool = False) -> str:
-        """As models read them; of a turn that has not ended, those so far."""
+        """As models read them."""
+        changes, files = await self.so_far()
+        return await FILES.run(changes_text, changes, files, path, diff)
+
+    async def so_far(self) -> tuple[Changes, list[Change]]:
+        """What was recorded, and the files; of a turn that has not ended, those until now."""
         changes = await in_db(lambda: self.changes)
         lists = [each.changes for each in changes.kept]
         if self.turn is not None and changes.recordings and not changes.ended:
             await compare_now(recording := changes.recordings[-1])
             lists = [recording.changes] if recording.changes else []
-        files = [*await FILES.run(composed_changes, changes.root, tuple(lists))]
-        return await FILES.run(changes_text, changes, files, path, diff)
+        return changes, [*await FILES.run(composed_changes, changes.root, tuple(lists))]
 
     # What was taken back of it, and may be
 

@@ -200,7 +200,7 @@ async def test_refused_edits_end_in_an_honest_failure(workspace: Path) -> None:
 
 
 async def test_as_a_reviewer_it_says_that_it_cannot_judge() -> None:
-    question = "Question: Is it good?\n\nAnswer this question, yes or no first: Is it good?"
+    question = "Question: Is it good?\n\nJudge this question, and end with one last line, VERDICT: yes or VERDICT: no: Is it good?"
     reply = await ask([system("You judge the work of somebody else."), user(question)], [])
     assert reply.text.startswith("The demo model follows a script and cannot judge work.")
 

@@ -19,12 +19,7 @@ def test_one_module_normalizes_and_no_other():
             if path.match("agents/normalization.py"):
                 continue
             calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
-            used = {
-                named(call)
-                for call in calls
-                if named(call) in NORMALIZING
-                and not (path.name == "approval_phrases.py" and isinstance(call.func, ast.Name))
-            }
+            used = {named(call) for call in calls if named(call) in NORMALIZING}
             if path.match("console/markdown.py"):  # its addresses are bounded
                 used -= {"normalize"}
             assert not used, path

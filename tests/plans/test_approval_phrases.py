@@ -1,5 +1,8 @@
 """Which words approve, which almost do, and which are for the agent."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from agents.models import Turn
@@ -11,79 +14,95 @@ from tests.world import drive, plan_of, scripted, states, tell, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-YES = (
-    *("yes go ahead", "yes, go ahead", "Sure", "LGTM!", "looks good", "Sounds good.", "make it so"),
-    *("let's go", "Let’s go!", "ship it", "👍", "没问题", "行", "行。", "go ahead", "はい"),
-    *("批准", "启动计划", "启动！", "开始计划。"),
+MEANT = {
+    "approve": "started",
+    "cancel": "cancelled",
+    "nearly_yes": "asked",
+    "nearly_no": "asked",
+    "": "ordinary",
+}
+TABLE = {
+    language: {kind: [each.strip() for each in texts.split("·")] for kind, texts in rows.items()}
+    for language, rows in tomllib.loads(
+        Path(__file__).with_name("phrases.toml").read_text("utf-8")
+    ).items()
+}
+LANGUAGES = pytest.mark.parametrize("language", TABLE)
+# Words of doubt, of a wish, of a no and of a question, before and behind a yes.
+DOUBTS = {
+    "en": "but if except unless maybe not don't no wait why can when only after without",
+    "zh": "但是 不过 如果 除了 也许 不 别 先别 等等 为什么 能不能 什么时候 只 之后 吗",
+    "ja": "でも ただし もし たぶん ない いいえ 待って なぜ いつ だけ 後で ですか",
+    "ko": "하지만 만약 빼고 아마 안 아니요 잠깐 왜 언제 만 나중에 까요",
+    "de": "aber wenn außer vielleicht nicht kein nein warte warum wann nur nachdem ohne",
+    "fr": "mais si sauf peut-être pas ne non attends pourquoi quand seulement après sans",
+    "es": "pero si excepto quizás no nunca espera porqué cuándo solo después sin",
+    "pt": "mas se exceto talvez não nunca espere porquê quando só depois sem",
+    "it": "ma se tranne forse non mai no aspetta perché quando solo dopo senza",
+    "ru": "но если кроме может не нет подожди почему когда только после без ли",
+    "pl": "ale jeśli oprócz może nie czekaj dlaczego kiedy tylko potem bez czy",
+    "ar": "لكن إذا إلا ربما لا ليس انتظر لماذا متى فقط بعد بدون هل",
+}
+
+
+@LANGUAGES
+def test_what_people_write_is_taken_as_they_mean_it(language):
+    rows = TABLE[language]
+    assert sum(map(len, rows.values())) >= 100
+    wrong = {
+        text: approval_phrases.meaning_of(text)
+        for kind, texts in rows.items()
+        for text in texts
+        if MEANT[approval_phrases.meaning_of(text)] != kind
+    }
+    assert not wrong
+
+
+@LANGUAGES
+def test_a_third_of_that_table_is_in_no_list_of_the_product(language):
+    listed = {
+        phrase.strip()
+        for lists in approval_phrases.in_languages()
+        for kind, phrases in lists.items()
+        if kind != "command"
+        for phrase in phrases.split("·")
+    }
+    texts = [text for texts in TABLE[language].values() for text in texts]
+    assert sum(text not in listed for text in texts) >= len(texts) / 3
+
+
+@LANGUAGES
+def test_no_yes_with_a_word_of_doubt_starts_anything(language):
+    doubts = DOUBTS[language].split()
+    for yes in (*TABLE[language]["started"], *TABLE["en"]["started"]):
+        for doubt in doubts:
+            for text in (f"{yes} {doubt}", f"{doubt} {yes}", f"{yes}, {doubt}", f"{yes}{doubt}"):
+                assert approval_phrases.meaning_of(text) != "approve", text
+
+
+QUESTIONS = "?？؟⁇‽¿\u037e՞፧⸮❓"  # of Latin, Arabic, Greek, Armenian, Ethiopic and other scripts
+
+
+@LANGUAGES
+def test_no_yes_with_a_sign_that_asks_is_a_yes_or_a_no(language):
+    for yes in TABLE[language]["started"]:
+        for sign in QUESTIONS:
+            assert approval_phrases.meaning_of(yes + sign) == ""
+
+
+def test_no_phrase_is_a_yes_in_one_language_and_a_no_in_another():
+    approving, refusing = (set(approval_phrases.of_kind(kind)) for kind in ("approve", "no"))
+    assert not approving & refusing
+
+
+@pytest.mark.parametrize(
+    "text", ["yes " * 30, "", "…", "👎🏿", "y" * 100_000, "yes\n\nno", "'yes'"]
 )
-NEARLY = (
-    *(
-        "yes, do it please",
-        "ok great",
-        "sure thing",
-        "Yeah, go for it!",
-        "looks good to me",
-        "👍🏽",
-    ),
-    *("👍👍", "perfect, thanks", "alright, start the plan now", "好的，开始吧", "ok ok", "yep"),
-    *(
-        "yep that is fine please",
-        "that's fine",
-        "this is perfect",
-        "do that",
-        "of course",
-        "I like it",
-    ),
-    *(
-        "That will do",
-        "you can start now",
-        "we are happy with that",
-        "great!",
-        "Perfect.",
-        "go for it",
-    ),
-    *("OK, let's start.", "great, ship it 🚀", "just go", "ok ok ok", "yes yes yes", "I agree"),
-)
-FOR_THE_AGENT = (
-    *("yes but drop step 2", "sure, but make it shorter", "No! Don't", "ok?", "yes?", "start over"),
-    *("looks good, except step 3", "go ahead, unless it is Friday", "not ok", "wait", "yes and no"),
-    *("不批准", "批准吗？", "启动计划前先删掉第 2 个", "先别启动", "重新开始"),
-    *("please", "the plan", "good grief", "ok, add a step to check links", "don't start", "👎", ""),
-    *("start with step 2", "go back to v1", "is it ready", "sure, why not", "fine, but not now"),
-    *(
-        "is that fine",
-        "yes can you start",
-        "make it nice",
-        "make it perfect please",
-        "can we start",
-    ),
-    *(
-        "that is not fine",
-        "I like it but smaller",
-        "will it do",
-        "of course not",
-        "that is all wrong",
-    ),
-    "yes " * 9,
-)
+def test_what_is_long_empty_or_quoted_starts_nothing(text):
+    assert approval_phrases.meaning_of(text) != "approve"
 
 
-@pytest.mark.parametrize("text", YES)
-def test_these_approve(text):
-    assert approval_phrases.approves(text) and not approval_phrases.nearly_approves(text)
-
-
-@pytest.mark.parametrize("text", NEARLY)
-def test_these_almost_approve(text):
-    assert approval_phrases.nearly_approves(text) and not approval_phrases.approves(text)
-
-
-@pytest.mark.parametrize("text", FOR_THE_AGENT)
-def test_these_are_for_the_agent(text):
-    assert not approval_phrases.nearly_approves(text) and not approval_phrases.approves(text)
-
-
-@pytest.mark.parametrize("text", ["yes, do it please", "👍🏽"])
+@pytest.mark.parametrize("text", ["yes, do it please", "好的，开始吧", "そうです"])
 def test_words_that_nearly_approve_start_nothing_and_are_answered(text):
     c = proposed_plan("Read")
     tell(c, text)
@@ -93,8 +112,27 @@ def test_words_that_nearly_approve_start_nothing_and_are_answered(text):
     assert not Turn.objects.filter(conversation=c, state="queued").exists()
 
 
-@pytest.mark.parametrize("text", ["yes but drop step 2", "sure, but shorter", "No! Don't"])
-def test_a_wish_or_a_refusal_still_reaches_the_agent(text):
+@pytest.mark.parametrize("text", ["No! Don't", "先别开始", "nein danke", "please cancel", "👎"])
+def test_words_that_nearly_refuse_change_nothing_and_are_answered(text):
+    c = proposed_plan("Read")
+    said = tell(c, text)
+    assert said.turn is None
+    assert c.messages.get(kind="notice").text.startswith("Nothing has started. To cancel the plan")
+    assert plan_of(c).is_open and plan_of(c).approved_version is None
+
+
+@pytest.mark.parametrize("text", ["no", "wait", "stop", "ok great"])
+def test_while_a_plan_runs_such_words_are_for_the_agent(text):
+    c = proposed_plan("Read")
+    actions.approve_plan(plan_of(c), 1, "alice", run="no")
+    scripted(say("Fine."))
+    assert tell(c, text).turn is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["yes but drop step 2", "sure, but shorter", "可以吗？", "can we start with yes?"]
+)
+def test_a_wish_or_a_question_still_reaches_the_agent(text):
     c = proposed_plan("Read")
     model = scripted(say("Fine."))
     tell(c, text)

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from agents.db import in_db
 from agents.errors import Conflict, TurnLost
-from agents.models import Event, ToolCall, Turn
+from agents.models import Event, ProviderListing, ToolCall, Turn
 from plans import actions
 from plans.models import Attempt, CheckResult, PlanVersion, Run
 from tests.chains.chains import written
@@ -20,6 +21,7 @@ from tests.checked import TOOLS, begun, first, results, worked, write
 from tests.fake_model import call, say
 from tests.inner import AUTHORSHIP_TICK as CLOCK
 from tests.inner import (
+    Changed,
     Check,
     Material,
     Scope,
@@ -32,6 +34,7 @@ from tests.inner import (
     plan_snapshot,
     put_back_orphans,
     question_text,
+    resolve,
     timestamp,
 )
 from tests.inner import check_probes as probes
@@ -135,7 +138,9 @@ def test_how_often_it_may_be_refused_is_the_agents_setting():
 
 def test_a_review_is_asked_when_the_others_hold_and_its_reason_is_kept():
     c = begun(ASKED, EXISTS)
-    wire = worked(c, judging("Yes. It says hello.", done("Not yet"), WRITES, done("Polite"), OVER))
+    wire = worked(
+        c, judging("It says hello.\nVERDICT: yes", done("Not yet"), WRITES, done("Polite"), OVER)
+    )
     reviews = [each for each in wire.requests if "judge" in each["messages"][0]["content"]]
     assert len(reviews) == 1
     assert first(c)["verified"] is True
@@ -146,7 +151,7 @@ def test_a_review_is_asked_when_the_others_hold_and_its_reason_is_kept():
 
 def test_a_reviewer_that_says_no_refuses():
     c = begun(ASKED, plan={"max_check_failures": 1})
-    worked(c, judging("No, it is rude.", WRITES, done("Polite")))
+    worked(c, judging("it is rude.\nVERDICT: no", WRITES, done("Polite")))
     assert (first(c)["state"], first(c)["checks"][0]["result"]["said"]) == ("todo", "it is rude.")
 
 
@@ -154,7 +159,7 @@ def test_a_reviewer_sees_what_was_done_and_not_what_was_thought():
     c = begun(ASKED)
     plan_of(c).subtasks.update(expected_outcome="A greeting")
     thinking = {**WRITES, "reasoning": "I shall cheat.", "text": "Now I write."}
-    wire = worked(c, judging("Yes.", thinking, done("Greeted"), OVER))
+    wire = worked(c, judging("VERDICT: yes", thinking, done("Greeted"), OVER))
     asked = next(each for each in wire.requests if "judge" in each["messages"][0]["content"])
     text = asked["messages"][1]["content"]
     assert "tools" not in asked or not asked["tools"]
@@ -165,35 +170,76 @@ def test_a_reviewer_sees_what_was_done_and_not_what_was_thought():
 def test_a_reviewer_sees_what_became_of_the_files():
     c = begun(ASKED, files={"a.txt": "rude\n"})
     quietly = call("shell", command="echo polite > a.txt")
-    wire = worked(c, judging("Yes.", quietly, done("Greeted"), OVER))
+    wire = worked(c, judging("VERDICT: yes", quietly, done("Greeted"), OVER))
     asked = next(each for each in wire.requests if "judge" in each["messages"][0]["content"])
     lines = asked["messages"][1]["content"].splitlines()
     [material] = [json.loads(line) for line in lines if '"claimed_outcome"' in line]
-    assert "-rude\n+polite\n" in material["changes"]
+    assert "-rude\n+polite\n" in material["diffs"][0]
 
 
-def test_a_long_diff_leaves_room_for_what_tools_gave_back():
-    c = begun(ASKED)
+def asked_about(c, question, *diffs):
+    """The material that a reviewer gets, where these files were changed so."""
     plan = plan_of(c)
     plan.approved_kind = "person"
-    subtask = plan.subtasks.get()
-    material = Material(plan, subtask, "Done", None)
-    text = question_text(ASKED, material, "\x01" * 500_000, 60_000)
-    assert 20_000 < len(text) < 60_000
-    assert "characters more]" in text
+    changed = Changed("\n".join(path for path, _ in diffs), diffs)
+    material = Material(plan, plan.subtasks.get(), "Done", None)
+    text = question_text({**ASKED, "question": question}, material, changed, 60_000)
+    assert len(text) < 60_000
+    return json.loads(text.splitlines()[-3])
+
+
+def test_a_diff_is_whole_or_named_as_left_out_and_leaves_room_for_what_tools_gave_back():
+    diffs = [("long.txt", "\x01" * 500_000), ("a.txt", "+hello\n"), ("logo.png", "")]
+    material = asked_about(begun(ASKED), "Is it polite?", *diffs)
+    assert material["diffs"] == ["+hello\n"]
+    assert material["left_out"] == "long.txt\nlogo.png"
+
+
+@pytest.mark.parametrize("question", ["Is docs/long.txt polite?", "Does long.txt, at last, greet?"])
+def test_a_question_about_a_file_that_is_left_out_cannot_be_judged(question):
+    c = begun(ASKED)
+    with pytest.raises(Conflict, match=r"what was changed in docs/long\.txt"):
+        asked_about(c, question, ("docs/long.txt", ""))
+    assert asked_about(c, "Is along.txt, or long.txt.md, polite?", ("docs/long.txt", ""))
+
+
+def test_such_a_question_needs_a_person_and_asks_no_model():
+    c = begun({"kind": "review", "question": "Is logo.png polite?"})
+    wire = worked(c, call("shell", command="printf 'a\\0b' > logo.png"), done("Drawn"), OVER)
+    assert (shown(c)["attention"], len(wire.requests)) == ("check", 2)
+    assert results(c) == [("c1", None), ("c1", None)]
+    assert Attempt.objects.get().turn.model_calls == 2
+
+
+def test_a_reviewer_whose_model_calls_tools_gives_its_verdict_by_a_call():
+    at = {"provider": "openai", "address": resolve("openai").base_url}
+    listing = ProviderListing.objects.create(**at, seconds=0, asked_at=timezone.now())
+    listing.models.create(name="scripted", is_chat=True, calls_tools=True)
+
+    def answer(request):
+        if "You judge the work" in str(request["messages"][0]["content"]):
+            assert [each["function"]["name"] for each in request["tools"]] == ["verdict"]
+            return call("verdict", verdict="yes", reason="It greets.")
+        return replies.pop(0)
+
+    replies = [WRITES, done("Greeted"), OVER]
+    c = begun(ASKED)
+    worked(c, answer)
+    assert first(c)["verified"] is True
+    assert first(c)["checks"][0]["result"]["said"] == "It greets."
 
 
 def test_a_review_is_paid_for_by_the_turn_and_its_budget():
     c = begun(ASKED)
     plan_of(c)
-    wire = worked(c, judging("Yes.", done("x"), OVER))
+    wire = worked(c, judging("VERDICT: yes", done("x"), OVER))
     turn = Attempt.objects.get().turn
     assert (len(wire.requests), turn.model_calls) == (3, 2)
     d = begun(ASKED)
     plan = plan_of(d)
     plan.budget = {"model_calls": 1}
     plan.save()
-    worked(d, judging("Yes.", done("x"), OVER))
+    worked(d, judging("VERDICT: yes", done("x"), OVER))
     assert (shown(d)["attention"], results(d)) == ("budget", [])
     actions.raise_budget(plan_of(d), "alice", {"model_calls": 9})
     drive()
@@ -652,7 +698,7 @@ def test_i_have_looked_counts_as_checked_and_says_who():
 
 def test_without_reviews_only_what_needs_no_model_is_asked_again():
     c = begun(EXISTS, ASKED)
-    wire = worked(c, judging("Yes.", WRITES, done("x"), OVER))
+    wire = worked(c, judging("VERDICT: yes", WRITES, done("x"), OVER))
     count = len(wire.requests)
     actions.check_plan(plan_of(c), "alice", deterministic=True)
     drive()

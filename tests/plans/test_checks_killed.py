@@ -57,7 +57,7 @@ class Killed:
 def judging(replies):
     def answer(request):
         if "You judge the work" in str(request["messages"][0]["content"]):
-            return say("Yes.")
+            return say("VERDICT: yes")
         return replies.pop(0) if replies else say("All is well.")
 
     return answer

@@ -81,7 +81,7 @@ def test_the_planner_reads_the_whole_subtasks_and_is_asked_what_it_did():
     model = scripted(say("No."))
     drive()
     [request] = model.requests
-    assert "s1\nName: Read\nDescription: All." in request["messages"][0]["content"]
+    assert "s1 Read\nDescription: All." in request["messages"][0]["content"]
     tools = {tool["function"]["name"]: tool["function"] for tool in request["tools"]}
     assert "answers" in tools["revise_current_plan"]["parameters"]["properties"]
 

@@ -7,7 +7,7 @@ from plans import actions
 from plans.schemas import PlanEdit
 from tests.fake_model import call, say
 from tests.fake_script import texts_of
-from tests.inner import create_plan, plan_context
+from tests.inner import create_plan, plan_context, text_of
 from tests.world import conversation, drive, plan_of, scripted, states, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,21 +42,36 @@ def attempted(c):
 class TestAuto:
     def test_a_short_plan_is_there_whole(self):
         text = asked(waiting(["Read", "Write"], "## Why\nBecause", goal="Tidy up"))
-        assert "Plan: Tidy (v1)\nGoal: Tidy up\n## Why\nBecause\n- [todo] s1 Read" in text
+        assert "Plan: Tidy (v1)\nPlan number " in text
+        assert "\nGoal: Tidy up\n## Why\nBecause\n- [todo] s1 Read" in text
 
-    @pytest.mark.parametrize(("characters", "whole"), [(3900, True), (4100, False)])
-    def test_whole_up_to_about_a_thousand_tokens(self, characters, whole):
-        assert ("x" * characters in asked(waiting(content="x" * characters))) == whole
+    @pytest.mark.parametrize(("characters", "whole"), [(23_000, True), (24_100, False)])
+    def test_whole_up_to_about_six_thousand_tokens(self, characters, whole):
+        text = asked(waiting(content="x" * characters))
+        assert ("x" * characters in text) == whole
+        assert ("] content\n" in text) != whole and "- [todo] s1 Read" in text
 
     def test_tokens_are_counted_in_bytes_as_everywhere(self):
-        assert "计" * 2000 not in asked(waiting(content="计" * 2000))
+        assert "计" * 9000 not in asked(waiting(content="计" * 9000))
 
-    def test_a_plan_of_200_subtasks_is_a_reference(self):
+    def test_a_quarter_of_a_narrow_window_is_enough(self):
+        text = asked(waiting(["Read", "Write"], content=LONG, context_window=8192))
+        assert LONG.strip() not in text and "- [todo] s2 Write" in text
+
+    def test_of_500_subtasks_a_planner_is_told_the_names(self):
+        text = asked(waiting([f"Subtask of some length, number {n}" for n in range(500)]))
+        assert len([line for line in text.splitlines() if line.startswith("- [todo")]) == 500
+        assert (
+            '[+n]: n characters of it are not shown here. Read them with get_plan {"keys"' in text
+        )
+
+    def test_names_that_are_too_long_beside_other_work_are_a_reference(self):
         c = waiting([f"Subtask of some length, number {n}" for n in range(200)])
+        actions.approve_plan(plan_of(c), 1, "alice", run="no")
         text = asked(c)
-        assert "Plan: Tidy (v1)\nProgress: 0 done and 0 abandoned of 200 subtasks." in text
+        assert "reads of it: Ready to start.\nProgress: 0 done and 0 abandoned of 200" in text
         assert "read them with get_plan" in text
-        assert "number 7" not in text
+        assert "length, number 7" not in text
 
     def test_a_model_that_cannot_read_the_plan_is_shown_it(self):
         assert LONG.strip() in asked(waiting(content=LONG, tools={"get_plan": "off"}))
@@ -67,7 +82,8 @@ class TestReference:
         c = waiting(["Read", "Write"], "## Why", settings={"context": "reference"})
         actions.skip_subtask(plan_of(c), "s1", "alice")
         text = asked(c)
-        assert "Plan: Tidy (v1)\nProgress: 0 done and 1 abandoned of 2 subtasks." in text
+        assert "Plan: Tidy (v1)\nPlan number " in text
+        assert "\nProgress: 0 done and 1 abandoned of 2 subtasks." in text
         assert "## Why" not in text
         assert "s2" not in text
 
@@ -111,7 +127,7 @@ class TestOwnTemplate:
     def test_a_macro_there_is_not_is_named(self):
         plan = create_plan(conversation(), title="T", content="x")
         with pytest.raises(Invalid, match=r"There is no \.titel"):
-            plan_context(plan, "{{.titel}}")
+            plan_context(text_of(plan), "{{.titel}}")
 
 
 class TestPriority:
@@ -160,7 +176,7 @@ class TestPriority:
 @pytest.mark.parametrize(("subtasks", "told"), [((), False), (["Read"], True)])
 def test_a_reference_speaks_of_subtasks_only_where_there_are_some(subtasks, told):
     c = waiting(subtasks, content=LONG)
-    text = plan_context(plan_of(c), "reference")
+    text = plan_context(text_of(plan_of(c)), "reference")
     assert ("subtasks" in text) is told
     assert "read them with get_plan" in text
 

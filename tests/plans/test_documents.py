@@ -226,7 +226,9 @@ class TestForAnAgent:
         about = plan_agent(plan.pk)
         assert (about.as_context().priority, about.as_context(60).priority) == (80, 60)
         update_plan(plan.pk, title="Move far")
-        assert about.as_context().text == f"Plan: Move far (v2)\n{TEXT}"
+        said = f"Plan number {plan.pk}. v2 waits for a yes. The person reads of it: "
+        said += "Waiting for you to approve it."
+        assert about.as_context().text == f"Plan: Move far (v2)\n{said}\n{TEXT}"
 
     def test_a_plan_that_is_gone_has_no_context(self):
         assert plan_agent(404).as_context() is None
