@@ -1019,10 +1019,10 @@ def test_the_page_reads_the_undos_once_however_many_replies_changed_files(c):
         scripted(call("write_file", path=f"{number}.txt", content="its\n"), say("ok"))
         tell(c, "write")
     actions.undo_changes(Scope(Recording.objects.latest("turn").turn), "alice")
-    assert queries(alice) == 3, "for the drawer, for the thread and for the card of the end"
+    assert queries(alice) == 8, "for drawer, thread, list, card of the end, and their marks"
     scripted(call("write_file", path="more.txt", content="its\n"), say("ok"))
     tell(c, "write")
-    assert queries(alice) == 3, "for the drawer, for the thread and for the card of the end"
+    assert queries(alice) == 8, "for drawer, thread, list, card of the end, and their marks"
 
 
 @pytest.mark.parametrize("number", [1, 2])
