@@ -30,6 +30,7 @@ from agents.llm.providers import resolve
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.models.conversation import GivenBack
 from agents.models.turn import Checkpoint
+from agents.notice_text import sentence, text_of
 from agents.statements import insert, prepared, updating
 from agents.timestamps import timestamp
 from agents.workspace import attachments
@@ -231,6 +232,15 @@ def add_message(
     if turn is None and not stays:
         message.after_id = alternatives.last_shown(conversation.pk)
     return persistence.put(message, conversation.pk, by)
+
+
+def add_notice(
+    conversation: Conversation, code: str, turn: Turn | None = None, **arguments: object
+) -> Message:
+    """A sentence of Planside's own, which each reader reads in their language."""
+    said = [sentence(code, **arguments)]
+    meta: dict[str, object] = {"sentences": said}
+    return add_message(conversation, Message.Kind.NOTICE, text_of(said), turn=turn, meta=meta)
 
 
 def keep_in_view(message: Message) -> None:

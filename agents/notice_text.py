@@ -50,6 +50,14 @@ SENTENCES: dict[str, Any] = {  # lazy texts, of which Django's stubs know no met
     "undo.cut_off": gettext_lazy(
         "It was cut off, and what was left to do is lost: look through the files."
     ),
+    "plan.asked_anew": gettext_lazy(
+        "“{goal}” is not planned any more: another plan was asked for."
+    ),
+    "comments.back": ngettext_lazy(
+        "No new version came of your comment. It stands at its subtask again.",
+        "No new version came of your {n} comments. They stand at their subtasks again.",
+        "n",
+    ),
     "as_written": "{text}",  # by a version that stored the words
 }
 

@@ -21,6 +21,7 @@ from console.attachments import files_of
 from console.call_progress import running_calls
 from console.components import append, partial, remove, replace
 from console.conversation_state import ConversationState, read_state
+from console.language import agent_name
 from console.markdown import block, is_long
 from console.sidebar import Row
 from console.thread import (
@@ -298,8 +299,10 @@ class Thread:
             extra["card"] = self.plan(int(plan))
         if message.turn_id in self.now.waiting_turns and not self.cleared:
             extra["waiting"] = True
-        if message.kind == Message.Kind.QUESTION and not self.cleared:
-            extra["asks"] = message.pk in self.now.open_questions
+        if message.kind == Message.Kind.QUESTION:
+            asker = message.meta.get("agent")  # one that works for the conversation's own
+            extra["asker"] = agent_name(asker) if asker else self.now.agent_name
+            extra["asks"] = not self.cleared and message.pk in self.now.open_questions
         return show("conversation/_message.html", self.now, **extra)
 
     def plan(self, pk: int) -> PlanSnapshot | None:

@@ -54,7 +54,8 @@ class NeedCard:
 
     @property
     def title(self) -> str:
-        return self.plan.title if self.need.plan and self.plan else self.now.title
+        """The plan's, that of a run which asks too; else the conversation's."""
+        return self.plan.title if self.plan else self.now.title
 
     @property
     def agent(self) -> str:

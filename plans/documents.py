@@ -21,6 +21,7 @@ from django.utils.translation import gettext, gettext_lazy
 from pydantic import BaseModel, ValidationError
 
 from agents.actors import Actor
+from agents.config.json_text import merged
 from agents.engine.handlers import Instruction
 from agents.errors import Invalid, NotFound
 from agents.models import Conversation
@@ -66,7 +67,10 @@ def create_plan(
     draft = valid(PlanDraft, {**text, "subtasks": list(subtasks)})
     edit = valid(PlanEdit, {"metadata": metadata})
     plan = actions.create_plan(conversation, draft, by, goal=goal, beside=beside)
-    return actions.edit_plan(plan, edit, by, None) if metadata else plan
+    if edit.metadata:
+        plan.metadata = merged({}, edit.metadata)
+        plan.save(update_fields=["metadata"])
+    return plan
 
 
 def get_plan(plan_id: int) -> Plan:

@@ -89,7 +89,8 @@ def offer_for(
         may_plan = bool(config.get("enabled")) and by_a_person
         wanted = {"create_plan": may_plan, "get_changes": may_change_files(agent)}
         listed = tuple(name for name in listed if wanted[name])
-        listed += ("get_plan",) if reads_other_plans(agent) else ()
+    if row in (Row.NO_PLAN, Row.PLAN_FIRST) and reads_other_plans(agent):
+        listed += ("get_plan",)
     names = tuple(name for name in listed if allows(words, name) and not is_off(agent, name))
     if turn.kind == "chat" and row != Row.PLAN_FIRST and agent.file.chat_may_only_read_plans:
         names = tuple(name for name in names if name in READING)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
@@ -277,9 +277,11 @@ def backoff_seconds(plan: Plan) -> tuple[timedelta, timedelta]:
 
 
 def refresh_state(plan: Plan) -> None:
-    """todo until something has started; done and abandoned only by an explicit end."""
+    """todo until something has started, which may have failed since; done and abandoned only by an
+    explicit end."""
     if plan.is_open:
-        started = plan.subtasks.filter(position__isnull=False).exclude(state=State.TODO)
+        begun = ~Q(state=State.TODO) | Q(attempts__isnull=False)
+        started = plan.subtasks.filter(begun, position__isnull=False)
         state = State.IN_PROGRESS if started.exists() else State.TODO
         if plan.state != state:
             plan.state = state

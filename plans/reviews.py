@@ -33,6 +33,7 @@ from plans.changes.scope import Scope
 from plans.check_probes import Finding
 from plans.check_text import CheckJson
 from plans.models import Plan, Subtask
+from plans.text import PARTS, texts_of
 
 LONGEST_CLAIM, LONGEST_PART, MOST_CALLS = 4_000, 3_000, 60
 
@@ -115,14 +116,15 @@ def question_text(check: CheckJson, material: Material, changed: Changed, room: 
     Raises Conflict where the question names a file of which the diff is left out.
     """
     subtask = material.subtask
-    was_read = material.plan.approved_kind == PERSON
+    plan, most = material.plan, min(LONGEST_CLAIM, room // 12)
     planned = {
-        "goal": material.plan.goal[:LONGEST_CLAIM],
-        "subtask": subtask.name,
-        "description": subtask.description[:LONGEST_CLAIM],
-        "expected_outcome": subtask.expected_outcome[:LONGEST_CLAIM],
+        "plan": f"{plan.pk} v{plan.version}: {plan.title}",
+        **{name: cut(getattr(plan, name), most) for name in PARTS if getattr(plan, name)},
+        "subtask": f"{subtask.key}: {subtask.name}",
+        "texts": [cut(text, most) for text in texts_of(subtask)],
     }
     head = f"Question: {check['question']}"
+    was_read = plan.approved_kind == PERSON
     if was_read:
         head += f"\n\nWhat a person approved:\n{as_json(planned)}"
     tail = f"Judge this question, and {verdicts.ANSWER_BY}: {check['question']}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -137,6 +138,14 @@ class SubtaskSnapshot:
     def mark_name(self) -> str:
         """What a screen reader says for it."""
         return name_of_mark(self.mark, self.reason)
+
+    @property
+    def result_words(self) -> str:
+        """The data that its finish brought, as a person may read them."""
+        if self.result is None:
+            return ""
+        is_flat = not isinstance(self.result, dict | list)
+        return str(self.result) if is_flat else json.dumps(self.result, ensure_ascii=False)
 
     @property
     def text(self) -> list[tuple[str, str]]:

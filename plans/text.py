@@ -41,7 +41,12 @@ MOST_TOKENS = 12_000  # of what get_plan answers: 500 subtasks are named in less
 NAME_BYTES = (2000, 120, 30)  # names are shortened where not all of them fit
 ANY = ("", *State)
 # What of a plan is read by key beside its subtasks, and what stands before it.
-PARTS = {"goal": "Goal: ", "content": "", "expected_outcome": "Expected outcome: "}
+PARTS = {
+    "goal": "Goal: ",
+    "content": "",
+    "expected_outcome": "Expected outcome: ",
+    "outcome": "Outcome: ",
+}
 LEFT_OUT = (
     '[+n]: n characters of it are not shown here. Read them with get_plan {"keys": ["…"]} before '
     "you change or judge it."

@@ -305,7 +305,7 @@ class PlanTools(TextTools):
     async def finish(self, end: FinishPlan) -> ToolResult:
         closing = self.turn.kind == "closing"
         if end.state == "abandoned" and not closing:
-            await act(actions.throw_away, self.current(), self.turn)
+            await act(actions.throw_away, self.current(), self.turn, end.outcome)
             return ToolResult("The plan is abandoned. A new one can be made with create_plan.")
         await act(actions.finish_plan, self.current(), end.outcome, AGENT)
         return ToolResult("The plan is finished.", ends_turn=closing)

@@ -175,6 +175,7 @@ from agents.telemetry import metrics as telemetry_metrics
 from agents.telemetry import tracing as telemetry_tracing
 from agents.telemetry.redaction import redact_log
 from agents.text.diff import Alignment, Op, diff_words, file_lines, longest_increasing, words
+from agents.text.tokens import estimate_tokens
 from agents.timestamps import timestamp
 from agents.tools import fetch as tools_fetch
 from agents.tools import permissions, progress, supervisor
@@ -397,8 +398,8 @@ from plans.snapshot import PlanSnapshot, SubtaskSnapshot
 from plans.snapshot_reading import conversation_snapshot, plan_snapshot
 from plans.status import MARKS, STATUSES, Status, statuses_of
 from plans.subplans import settle_planning, start_for_parent
-from plans.text import text_of
+from plans.text import MOST_TOKENS, PlanText, text_of
 from plans.text_plans import plan_in_text
-from plans.tools import text_and_standing, waits_for
+from plans.tools import GetPlan, parts_of, text_and_standing, waits_for
 from plans.turn_handlers import repair_one
 from plans.verdicts import finding_of

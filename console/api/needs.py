@@ -29,8 +29,9 @@ Kind = Literal[
 
 
 class NeedShape(Schema):
-    """One thing that waits; `call` is what asks, `plan` and `version` what rests. To `unanswered`,
-    a plan that was asked for and answered in words alone, one answers with a message."""
+    """One thing that waits; `call` is what asks, `plan` and `version` what rests, and `plan` the
+    one that a call serves. To `unanswered`, a plan that was asked for and answered in words alone,
+    one answers with a message."""
 
     key: str
     kind: Kind
@@ -49,15 +50,18 @@ def list_needs(request: HttpRequest) -> dict[str, object]:
     named: `POST /tool-calls/{id}/decide`, a message, `POST /plans/{id}/approve` and so on."""
     needs = needs_of(person(request).pk)
     talks = Conversation.objects.in_bulk({need.conversation for need in needs})
-    calls = ToolCall.objects.in_bulk({need.call for need in needs if need.call})
-    titles = dict(Plan.objects.filter(pk__in=[n.plan for n in needs]).values_list("pk", "title"))
+    called = ToolCall.objects.select_related("turn")
+    calls = called.in_bulk({need.call for need in needs if need.call})
+    served = {pk: call.turn.serves or 0 for pk, call in calls.items()}
+    plans = {need.key: need.plan or served.get(need.call, 0) for need in needs}
+    titles = dict(Plan.objects.filter(pk__in=plans.values()).values_list("pk", "title"))
     items = [
         {
             **{name: getattr(need, name) for name in ("key", "kind", "conversation", "since")},
             "agent": talks[need.conversation].agent_id,
-            "title": titles.get(need.plan) or talks[need.conversation].title,
+            "title": titles.get(plans[need.key]) or talks[need.conversation].title,
             "call": calls.get(need.call),
-            "plan": need.plan or None,
+            "plan": plans[need.key] or None,
             "version": need.version or None,
         }
         for need in needs

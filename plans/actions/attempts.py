@@ -111,7 +111,8 @@ def ask_question(turn: Turn, question: str, by: Actor) -> None:
     running = turn.tool_calls.filter(tool="ask_user", state=ToolCall.State.RUNNING)
     running.update(state=ToolCall.State.ASKED, asked_at=timezone.now())
     persistence.add_message(turn, "assistant", Message.Kind.QUESTION, question)
-    add_message_at_top(turn, Message.Kind.QUESTION, question)
+    asker = turn.conversation.agent_id
+    add_message_at_top(turn, Message.Kind.QUESTION, question, agent=asker)
     record_event(plan, "plan.asked_person", by)
 
 

@@ -32,7 +32,9 @@ NOTHING_DONE = "every subtask was skipped"
 
 
 @verb("cancel_plan", open=True, already=lambda plan, _: plan.state == State.ABANDONED)
-def cancel_plan(plan: Plan, by: Actor, reason: str = "cancelled", comment: str = "") -> Plan:
+def cancel_plan(
+    plan: Plan, by: Actor, reason: str = "cancelled", comment: str = "", outcome: str = ""
+) -> Plan:
     """Abandon the plan: what is running stops, what is open is abandoned, nothing is deleted.
 
     `reason` is the kind of end, with the person's comment on it behind a colon.
@@ -41,6 +43,7 @@ def cancel_plan(plan: Plan, by: Actor, reason: str = "cancelled", comment: str =
     """
     reason = f"{reason}: {comment}"[:200] if comment else reason
     plan.state, plan.reason, plan.finished_at = State.ABANDONED, reason, timezone.now()
+    plan.outcome = outcome or plan.outcome
     plan.save()
     for subtask in checklist(plan).filter(state__in=OPEN):
         close_subtask(subtask, State.ABANDONED, reason)
@@ -77,7 +80,8 @@ def finish_plan(plan: Plan, outcome: str, by: Actor, is_in_chat: bool = False) -
     meta: dict[str, object] = {"closing": plan.pk, "said": is_in_chat}
     if rows and plan.state == State.DONE:  # the system's own word of now, beside the model's
         meta["checked"] = plan_snapshot(plan).checked
-    message = add_message(plan.conversation, Message.Kind.NOTICE, outcome, meta=meta, stays=True)
+    text = "" if is_in_chat else outcome
+    message = add_message(plan.conversation, Message.Kind.NOTICE, text, meta=meta, stays=True)
     # So that it is drawn anew with the plan, and is history once a retry lets the plan go on.
     plan.run_options = {**plan.run_options, "ended": message.pk}
     plan.save(update_fields=["run_options"])

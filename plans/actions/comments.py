@@ -8,7 +8,7 @@ from __future__ import annotations
 from django.db.models import QuerySet
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from agents.actions import add_message, start_turn
+from agents.actions import add_notice, start_turn
 from agents.actors import Actor, name_of
 from agents.errors import Conflict, Invalid
 from agents.models import Message, Turn
@@ -141,12 +141,7 @@ def give_back_comments(turn: Turn) -> None:
     count = sum(keep_again(comment) for comment in waiting)
     if not count:
         return
-    words = ngettext(
-        "No new version came of your comment. It stands at its subtask again.",
-        "No new version came of your {n} comments. They stand at their subtasks again.",
-        count,
-    )
-    add_message(turn.conversation, Message.Kind.NOTICE, words.format(n=count), turn=turn)
+    add_notice(turn.conversation, "comments.back", turn, n=count)
     record_event(waiting[0].subtask.plan, "plan.commented", SYSTEM, count=count)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.utils.translation import gettext, gettext_lazy
 
 from agents import events, persistence
-from agents.actions import add_message
+from agents.actions import add_message, add_notice
 from agents.actors import Actor
 from agents.config.store import read_agent
 from agents.errors import Conflict, Invalid, NotFound
@@ -55,8 +55,7 @@ def request_plan(
         stop_planning(conversation, earlier.turn_id if earlier else None, by, message.turn_id)
         first, *more = pointer.asked_goal.strip().splitlines()
         short = f"{first[:80]}…" if more or len(first) > 80 else first
-        notice = gettext("“{goal}” is not planned any more: another plan was asked for.")
-        add_message(conversation, Message.Kind.NOTICE, notice.format(goal=short))
+        add_notice(conversation, "plan.asked_anew", goal=short)
     if not beside and pointer.plan is not None:
         set_aside(pointer.plan, by)
     pointer.asked_goal, pointer.asked_message = goal, message
@@ -146,8 +145,9 @@ def request_of(turn: Turn | None, pointer: ActivePlan) -> Message | None:
 
 
 @verb("throw_away_plan")
-def throw_away(plan: Plan, turn: Turn) -> None:
-    """An agent gives up the plan, to make another one or none. The last that it may make stays."""
+def throw_away(plan: Plan, turn: Turn, outcome: str = "") -> None:
+    """An agent gives up the plan, to make another one or none, and may say what came of it. The
+    last that it may make stays."""
     if turn.messages.filter(kind=Message.Kind.PLAN).count() >= MOST_PLANS:
         raise Conflict(
             gettext(
@@ -155,7 +155,7 @@ def throw_away(plan: Plan, turn: Turn) -> None:
                 "with revise_current_plan, or end your reply: the person decides."
             ).format(most=MOST_PLANS)
         )
-    cancel_plan(plan, AGENT)
+    cancel_plan(plan, AGENT, outcome=outcome)
     if turn.checkpoint.get("gated"):  # it was never approved: made anew, it is replaced
         persistence.save_checkpoint(turn, threw_away=plan.pk)
 

@@ -56,7 +56,7 @@ def test_a_failed_attempt_halts_the_run_with_its_error_and_start_again_retries_i
     scripted(call("fail_subtask", error="The disk is read-only."), say("not reached"))
     tell(c, "go")
     plan = shown(c)
-    assert (plan["run"], plan["attention"], plan["state"]) == ("idle", "failed", "todo")
+    assert (plan["run"], plan["attention"], plan["state"]) == ("idle", "failed", "in_progress")
     assert (
         plan["subtasks"][0]["failed"] and plan["subtasks"][0]["error"] == "The disk is read-only."
     )
