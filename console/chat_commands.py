@@ -27,7 +27,8 @@ from plans import actions, approval_phrases
 from plans.actions.create import bind, join
 from plans.comments import count_words, kept_comments
 from plans.expected_version import NOT_STARTED, Expected, VersionConflict
-from plans.models import Plan, Run
+from plans.in_force import documents_in_force
+from plans.models import Plan, Run, State
 from plans.queries import (
     active_plan_and_goal,
     asking_plan,
@@ -219,6 +220,8 @@ def answer(
         join(turn, request)
     elif about := seen.plan.plan_id if seen.plan else plan.pk if plan else None:
         bind(turn, about)
+    elif active and active in documents_in_force.models(conversation=c.pk):
+        bind(turn, active.pk)
     return ChatResult(message, turn, c)
 
 
@@ -269,8 +272,11 @@ def cancel(c: Conversation, text: str, by: str, plan: Plan | None, seen: SeenOnP
         version_seen(plan, seen, NOT_CANCELLED)
     except Refused as refusal:
         return with_refusal(c, message, refusal)
-    actions.cancel_plan(plan, by)
-    return with_notice(c, message, gettext("The plan is cancelled. What was done stays done."))
+    plan = actions.cancel_plan(plan, by)
+    words = gettext("The plan is cancelled. What was done stays done.")
+    if plan.state == State.DONE:  # of a document in force only the version that waited is given up
+        words = gettext("v{version} stays in force as it is.").format(version=plan.version)
+    return with_notice(c, message, words)
 
 
 def start(c: Conversation, text: str, by: str, plan: Plan, seen: SeenOnPage) -> ChatResult:

@@ -24,6 +24,7 @@ from console.finish_blocks import Checking, checking_of
 from console.language import agent_name, shown_name
 from console.plan_buttons import PlanButtons, plan_buttons
 from console.plan_requests import plan_is_off
+from console.plan_texts import drawn_outcomes
 from console.status_labels import (
     UNANSWERED,
     WRITING,
@@ -204,6 +205,11 @@ class ConversationState:
             return None
         return checking_of(self.plan.id, row.key)
 
+    @cached_property
+    def drawn_outcomes(self) -> frozenset[str]:
+        """The keys of the subtasks whose outcome is drawn as markdown."""
+        return drawn_outcomes(self.plan) if self.plan else frozenset()
+
     @property
     def wanted_checks(self) -> int:
         """How many subtasks of a proposal have no check, where the agent wants one for each."""
@@ -218,6 +224,9 @@ class ConversationState:
             return gettext("Plan, none yet")
         if self.plan is None:
             return gettext("Plan, {brief}").format(brief=self.mark.brief)
+        if self.plan.is_document:
+            words = gettext("Plan v{version}, {brief}")
+            return words.format(version=self.plan.version, brief=self.mark.brief)
         counts = self.plan.progress
         return gettext("Plan {settled}/{total}, settled, {brief}").format(
             settled=counts.settled, total=counts.total, brief=self.mark.brief
@@ -389,6 +398,8 @@ class ConversationState:
             return gettext("Answer the question")
         if self.plan_buttons.comments:
             return gettext("Anything about the plan as a whole")
+        if plan.status.name == "document":
+            return gettext("Ask for changes to the document")
         if plan.attention == "confirm":
             return gettext("Ask for changes to the plan")
         return gettext("Add a note for the agent, or ask for changes")

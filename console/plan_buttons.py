@@ -43,6 +43,7 @@ class PlanButton:
     verb: Verb[..., Any] | None = None  # not drawn where its demands would refuse a press
     runs: Collection[str] = (*Run.values,)  # how the run stands where it is drawn
     opens: str = ""  # a dialog
+    edits: bool = False  # opens the editor of the plan's text
     asks: str | Promise = ""  # the dialog's question
     name: str | Promise = ""  # what it is called where its label does not say of which plan
     sends: tuple[str, str] | None = None  # a field's name and value
@@ -127,12 +128,24 @@ USE_AGAIN = PlanButton(
     "copy",
     address="plan-use-again",
 )
+NEW_VERSION = PlanButton(
+    "new-version", gettext_lazy("New version"), "pen", verb=actions.edit_plan, edits=True
+)
+TAKE_OUT = PlanButton(
+    "take-out",
+    gettext_lazy("Take out of force"),
+    kind="quiet",
+    verb=actions.take_out_of_force,
+    opens="out-of-force-dialog",
+)
 
 # Every status with its buttons in their order; of those of a kind "go" the first stands out. Where
 # START is drawn a yes comes first, and nothing but what ends the plan stands beside it.
 WORK = (PAUSE, STOPPING, REPLAN, STOP)
 REST = (START_AGAIN, REPLAN, CANCEL)
 OVER = (TIMELINE, USE_AGAIN)
+IN_FORCE = (NEW_VERSION, TAKE_OUT)
+ENDING = (STOP, CANCEL, TAKE_OUT)
 # A word of the person's makes it go on; the others are by how its run stands beside that.
 ASKS = (START, PAUSE, STOPPING, START_AGAIN, REPLAN, STOP, CANCEL, *OVER)
 BUTTONS: dict[str, tuple[PlanButton, ...]] = {
@@ -146,14 +159,17 @@ BUTTONS: dict[str, tuple[PlanButton, ...]] = {
     "hidden": (STOP, CANCEL),
     "ready": (replace(START_AGAIN, label=gettext_lazy("Start"), icon="play"), REPLAN, CANCEL),
     "stopped": REST,
-    **dict.fromkeys(("done", "cancelled", "superseded", "cleared", "abandoned"), OVER),
+    "in_force": IN_FORCE,
+    **dict.fromkeys(
+        ("done", "cancelled", "superseded", "cleared", "out_of_force", "abandoned"), OVER
+    ),
 }
 
 
 def plan_buttons(plan: PlanSnapshot, conversation: int, *, replanning: bool = False) -> PlanButtons:
     """The buttons for a plan as it is now."""
     drawn = [each for each in BUTTONS[plan.status.name] if is_drawn(each, plan)]
-    ending = next((each for each in drawn if each in (STOP, CANCEL)), None)
+    ending = next((each for each in drawn if each in ENDING), None)
     if START in drawn:
         return PlanButtons(start_label(plan), why_blocked(START, plan), plan.comments, (), ending)
     steering = [
@@ -170,7 +186,7 @@ def plan_buttons(plan: PlanSnapshot, conversation: int, *, replanning: bool = Fa
 
 
 def is_drawn(button: PlanButton, plan: PlanSnapshot) -> bool:
-    if (button in OVER) == plan.is_open or plan.run not in button.runs:
+    if (button in (*OVER, *IN_FORCE)) == plan.is_open or plan.run not in button.runs:
         return False
     if button is START and plan.is_confirmed:
         return False

@@ -94,9 +94,17 @@ ROWS: dict[str, list[Row]] = {
             icon="check",
             when={"because": GIVEN},
         ),
+        Row(
+            gettext_lazy("v{version} approved, in force from here on"),
+            icon="check",
+            is_head=True,
+            when={"is_document": True},
+        ),
         Row(gettext_lazy("v{version} approved"), icon="check", is_head=True),
     ],
     "plan.finished": [
+        # Of a document its yes says that it is in force from then on.
+        Row(when={"state": "done", "is_document": True}),
         Row(gettext_lazy("Plan finished"), "{weakest}", is_head=True, when={"state": "done"}),
         Row("{end}", "abandoned", is_head=True, detail="note", when={"end": GIVEN}),
         Row(gettext_lazy("Plan abandoned"), "abandoned", is_head=True, detail="reason"),
@@ -269,6 +277,7 @@ class Timeline:
             "is_told": (reason or "child") == self.rested,
             "was_cleared": self.was_cleared,
             "weakest": self.weakest,
+            "is_document": not self.places.get(self.version),
             "mark": mark,
             "verdict": word if data.keys() & VERDICTS and "state" not in data else "",
             "end": ENDS.get(ended),

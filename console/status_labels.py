@@ -34,6 +34,7 @@ ENDS = {
     "cancelled": gettext_lazy("Cancelled"),
     "superseded": gettext_lazy("Replaced by another plan"),
     "cleared": gettext_lazy("Cleared from the conversation"),
+    "out_of_force": gettext_lazy("Taken out of force"),
 }
 
 DECIDED = {

@@ -140,6 +140,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="plan-use-again",
     ),
     path(PLAN + "edit", plans.edit, name="plan-edit"),
+    path(PLAN + "take-out-of-force", plans.take_out_of_force, name="plan-out-of-force"),
     path(PLAN + "subtasks", plans.add, name="subtask-add"),
     path(PLAN + "versions", plans.versions, name="plan-versions"),
     path(PLAN + "go-back", plans.go_back, name="plan-go-back"),

@@ -25,7 +25,7 @@ from agents.config.json_text import merged
 from agents.engine.handlers import Instruction
 from agents.errors import Invalid, NotFound
 from agents.models import Conversation
-from agents.sentences import commas
+from agents.sentences import commas, sentences
 from agents.tools.base import Tool, validation_sentence
 from plans import actions
 from plans.check_results import CheckSnapshot
@@ -169,6 +169,9 @@ def as_markdown(plan: Plan, images: Callable[[Subtask], str] = no_notes) -> str:
         approval = gettext("Version {version}, approved by {person} on {day}.").format(
             version=now.version, person=now.approved_by, day=day
         )
+    elif now.in_force:
+        in_force = gettext("Version {version} is in force.").format(version=now.approved_version)
+        approval = sentences(approval, in_force)
     times, rows = now.seconds.times, {each.key: each for each in checklist(plan)}
     parts = [
         f"# {now.title}",
@@ -178,11 +181,11 @@ def as_markdown(plan: Plan, images: Callable[[Subtask], str] = no_notes) -> str:
         f"{times.words.capitalize()}." if times.worked else "",
         labelled(gettext("Expected outcome"), now.expected_outcome),
         now.content,
-        f"## {gettext('Subtasks')}",
+        f"## {gettext('Subtasks')}" if now.subtasks else "",
         "\n".join(
             item(each, images(rows[each.key]) if each.key in rows else "") for each in now.subtasks
         ),
-        f"## {gettext('Outcome')}\n\n{now.outcome}" if now.outcome else "",
+        f"## {gettext('Outcome')}\n\n{now.outcome}" if now.outcome and now.subtasks else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -10,6 +10,7 @@ what was decided about exactly that, or nothing, and says in one sentence what i
 | edit, add, change, move, remove, go back, undo  | plan and version | nothing is changed    |
 | skip, replan                                    | plan and version | nothing is changed    |
 | "I have looked"                                 | plan and version | nothing is changed    |
+| take a document out of force                    | plan and version | nothing is changed    |
 | send comments                                   | plan and version | nothing is sent       |
 | stop, pause, cancel, words that cancel          | plan             | never for its version |
 | answer to a question                            | plan, question   | it is a plain message |

@@ -16,17 +16,20 @@ class Row(IntEnum):
     BESIDE_A_RUN = 5
     CONFIRMED = 6
     NO_PLAN = 7
+    IN_FORCE = 8
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What the rows say. `gated`: this turn has met row 1 or 2 before and stays there."""
+    """What the rows say. `gated`: this turn has met row 1 or 2 before and stays there. `in_force`:
+    a document of the conversation is."""
 
     kind: str
     asked: bool = False
     open_plan: bool = False
     confirmed: bool = False
     live: bool = False
+    in_force: bool = False
     gated: bool = False
 
 
@@ -34,7 +37,8 @@ def row_of(now: Situation) -> Row:
     """Which tools a turn may have now.
 
     A gated turn never leaves rows 1 and 2, whatever happens to the plan meanwhile: neither a
-    second call in the same reply nor a click on Start widens it.
+    second call in the same reply nor a click on Start widens it. A document in force, which has had
+    its yes, opens and closes nothing: beside it a turn may do what it may do without a plan.
     """
     if now.kind == "subtask":
         return Row.ATTEMPT
@@ -45,7 +49,7 @@ def row_of(now: Situation) -> Row:
     if now.gated:
         return Row.UNCONFIRMED if now.open_plan else Row.PLAN_FIRST
     if not now.open_plan:
-        return Row.NO_PLAN
+        return Row.IN_FORCE if now.in_force else Row.NO_PLAN
     if not now.confirmed:
         return Row.UNCONFIRMED
     return Row.BESIDE_A_RUN if now.live else Row.CONFIRMED
@@ -76,6 +80,7 @@ PLAN_TOOLS: dict[Row, tuple[str, ...]] = {
     ),
     Row.CONFIRMED: ("get_plan", "get_changes", "revise_current_plan", "add_subtask", "finish_plan"),
     Row.NO_PLAN: ("create_plan", "get_changes"),
+    Row.IN_FORCE: ("create_plan", "get_changes", "get_plan", "revise_current_plan"),
 }
 
 GATED = (Row.PLAN_FIRST, Row.UNCONFIRMED)

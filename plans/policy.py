@@ -18,10 +18,11 @@ from plans import prompts
 from plans.comments import sent_with
 from plans.documents import get_plan
 from plans.gate import GATED, PLAN_TOOLS, Row, Situation, row_of
+from plans.in_force import documents_in_force
 from plans.models import Plan, State
-from plans.prompts import BESIDE_WORK, SMALL, TO_CHANGE
-from plans.queries import active_plan_and_goal, is_answered, requested_by
-from plans.text import ANY, approved_text, text_of
+from plans.prompts import BESIDE_WORK, IN_FORCE, SMALL, TO_CHANGE
+from plans.queries import in_drawer, is_answered, pointers
+from plans.text import ANY, approved_text, documents_text, text_of
 from plans.tools import PlanTools, reads_other_plans
 
 ROLES: dict[Row, Role] = {
@@ -35,6 +36,7 @@ AGENT_TOOLS: dict[Row, Literal["all", "read"]] = {
     Row.BESIDE_A_RUN: "read",
     Row.CONFIRMED: "all",
     Row.NO_PLAN: "all",
+    Row.IN_FORCE: "all",
 }
 
 
@@ -42,25 +44,29 @@ READING = ("get_plan", "get_changes")
 CHANGED_IN_CHAT = (Row.UNCONFIRMED, Row.BESIDE_A_RUN, Row.CONFIRMED)
 
 
-def situation_of(turn: Turn) -> tuple[Row, Plan | None]:
-    """The turn's row of the gate, and the plan that it is about.
+def situation_of(turn: Turn) -> tuple[Row, Plan | None, list[Plan]]:
+    """The turn's row of the gate, the plan that it is about, and the documents that are in force.
 
     A run's turn is about its own plan, whatever is in the drawer meanwhile. So is one that has
     made a plan; and a plan is asked of those who were asked for it.
     """
     asked = is_over = False
+    had_plans = True
     plan: Plan | None
     if turn.plan:
         plan = get_plan(turn.plan)
     elif made := turn.checkpoint.get("made"):
         plan = Plan.objects.filter(pk=made).first()
     else:
-        plan, goal = active_plan_and_goal(turn.conversation_id)
-        asking = requested_by(turn.conversation_id) if goal else None
+        pointer = pointers.first(conversation=turn.conversation_id)
+        had_plans = pointer is not None
+        plan, goal = in_drawer(pointer)
+        asking = pointer[1] if pointer and goal else None
         own_asking = turn.checkpoint.get("asked")
         asked = bool(goal) and own_asking == asking
         # Cancelled or left, and tried once more since: it was never asked for more than a plan.
         is_over = own_asking is not None and not asked and not is_answered(own_asking)
+    documents = documents_in_force.models(conversation=turn.conversation_id) if had_plans else []
     now = Situation(
         kind=turn.kind,
         asked=asked,
@@ -68,12 +74,18 @@ def situation_of(turn: Turn) -> tuple[Row, Plan | None]:
         confirmed=plan is not None and plan.is_confirmed,
         live=plan is not None and plan.is_live,
         gated=is_over or bool(turn.checkpoint.get("gated")),
+        in_force=bool(documents),
     )
-    return row_of(now), plan
+    return row_of(now), plan, documents
 
 
 def offer_for(
-    turn: Turn, agent: AgentRecord, words: Sequence[str], row: Row, plan: Plan | None
+    turn: Turn,
+    agent: AgentRecord,
+    words: Sequence[str],
+    row: Row,
+    plan: Plan | None,
+    documents: Sequence[Plan],
 ) -> Offer:
     """What a turn in this row may do now: its plan tools that the list of the chain's task allows,
     less what agent.json takes away.
@@ -83,12 +95,16 @@ def offer_for(
     config = turn.config.get("plan") or {}
     tools = PlanTools(turn, plan, str(config.get("template") or ""))
     listed = PLAN_TOOLS[row]
-    if row == Row.NO_PLAN:
+    if row in (Row.NO_PLAN, Row.IN_FORCE):
         # An agent called by another agent has nobody to say yes to a plan.
         by_a_person = turn.conversation.parent_call_id is None
         may_plan = bool(config.get("enabled")) and by_a_person
-        wanted = {"create_plan": may_plan, "get_changes": may_change_files(agent)}
-        listed = tuple(name for name in listed if wanted[name])
+        wanted = {
+            "create_plan": may_plan,
+            "get_changes": may_change_files(agent),
+            "revise_current_plan": may_plan and plan in documents,
+        }
+        listed = tuple(name for name in listed if wanted.get(name, True))
     if row in (Row.NO_PLAN, Row.PLAN_FIRST) and reads_other_plans(agent):
         listed += ("get_plan",)
     names = tuple(name for name in listed if allows(words, name) and not is_off(agent, name))
@@ -98,7 +114,7 @@ def offer_for(
     return Offer(
         tools=tools.named(names),
         agent_tools=AGENT_TOOLS.get(row, "none"),
-        instructions=instructions(row, plan, turn, names),
+        instructions=instructions(row, plan, turn, names, documents),
         refusal=prompts.REFUSALS.get(row, ""),
         lifted=tuple(str(name) for name in of_run.get("allow") or ()),
     )
@@ -121,7 +137,7 @@ def may_change_files(agent: AgentRecord) -> bool:
 
 
 def instructions(
-    row: Row, plan: Plan | None, turn: Turn, names: tuple[str, ...]
+    row: Row, plan: Plan | None, turn: Turn, names: tuple[str, ...], documents: Sequence[Plan]
 ) -> tuple[Instruction, ...]:
     """How to behave in this row, the format of a plan to be made, and the plan as it stands."""
     config = turn.config.get("plan") or {}
@@ -134,17 +150,22 @@ def instructions(
         Row.ATTEMPT: reminder(turn, names),
         Row.BESIDE_A_RUN: prompts.BESIDE,
         Row.CONFIRMED: prompts.AFTER_START,
+        Row.IN_FORCE: prompts.NEXT_VERSION if "revise_current_plan" in names else "",
     }.get(row, "")
     if row in CHANGED_IN_CHAT and not anew and set(names) <= set(READING):
         behaviour = prompts.READ_ONLY if "get_plan" in names else prompts.NOT_OPEN
     wanted: list[Instruction | None] = []
+    if documents:
+        readable = "get_plan" in names
+        room = IN_FORCE if readable else window_for(turn.config) // 4
+        wanted.append(Instruction(90, documents_text(documents, room, reads_on=readable)))
     if behaviour:
         wanted.append(Instruction(95 if row in GATED else 90, behaviour))
     if row == Row.UNCONFIRMED and (comments := sent_with(turn)):
         wanted.append(Instruction(95, prompts.commented_text(comments)))
     if template and (row == Row.PLAN_FIRST or "create_plan" in names):
         wanted.append(Instruction(90, f"{prompts.FORMAT}\n{template}"))
-    if plan is not None and row not in (Row.PLAN_FIRST, Row.NO_PLAN):
+    if plan is not None and row not in (Row.PLAN_FIRST, Row.NO_PLAN, Row.IN_FORCE):
         wanted.append(plan_in_prompt(row, plan, turn, config, "get_plan" in names))
     return tuple(each for each in wanted if each)
 

@@ -20,6 +20,7 @@ Context = str | Callable[[Plan], str]
 # Tokens of a plan in the prompt: where the model is to change it, beside its work, and what is
 # nowhere too much.
 TO_CHANGE, BESIDE_WORK, SMALL = 6000, 2000, 1000
+IN_FORCE = 4000  # of all documents in force together
 
 PLAN_FIRST = """\
 A plan is asked for. Nothing else can be done now: make it with create_plan, from what the person \
@@ -74,6 +75,11 @@ FORMAT = "A plan made with create_plan follows this format:"
 AFTER_START = """\
 The plan below was approved and is not running at the moment. Help with what the person asks now. \
 Changes to the plan go through revise_current_plan or add_subtask and wait for their yes."""
+
+NEXT_VERSION = """\
+If the person wants the document in the drawer changed, propose its next version with \
+revise_current_plan, with the whole text in content. It waits for their yes; until then the one \
+above stays in force. They alone take it out of force."""
 
 REMINDER = """\
 You work on one subtask of the plan, the one marked in_progress. Call a tool in every reply. Only \

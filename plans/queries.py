@@ -23,6 +23,7 @@ from agents.events import lock_conversation
 from agents.models import Conversation, Event, Lane, Message, ToolCall, Turn, TurnState
 from agents.persistence import change_of_message
 from agents.statements import one_of, prepared
+from plans.in_force import is_in_force
 from plans.models import (
     PLAN_TEXT,
     SUBTASK_FIELDS,
@@ -54,6 +55,7 @@ PERSONAL = (Plan.PauseReason.USER, Plan.PauseReason.ASIDE)
 CLOSED = {
     "superseded": gettext_lazy("This plan is replaced by a newer one."),
     "cleared": gettext_lazy("This plan is cleared away."),
+    "out_of_force": gettext_lazy("This document is out of force."),
 }
 
 
@@ -71,7 +73,11 @@ def active_plan(conversation: Conversation) -> Plan | None:
 
 def active_plan_and_goal(conversation_id: int) -> tuple[Plan | None, str]:
     """The plan in the drawer, and the goal for which another one is being asked."""
-    plan_id, asked_message, goal = pointers.first(conversation=conversation_id) or (None, None, "")
+    return in_drawer(pointers.first(conversation=conversation_id))
+
+
+def in_drawer(pointer: Pointer | None) -> tuple[Plan | None, str]:
+    plan_id, asked_message, goal = pointer or (None, None, "")
     rows = plan_by_key.models(plan=plan_id) if plan_id else []
     return next(iter(rows), None), goal if asked_message else ""
 
@@ -93,10 +99,12 @@ def is_answered(asking: int) -> bool:
     return Plan.objects.filter(card__in=cards).exists()
 
 
+Pointer = tuple[int | None, int | None, str]
+
+
 @prepared
-def pointers(
-    conversation: int,
-) -> QuerySet[ActivePlan, tuple[int | None, int | None, str]]:
+def pointers(conversation: int) -> QuerySet[ActivePlan, Pointer]:
+    """None of a conversation that never had a plan."""
     rows = ActivePlan.objects.filter(conversation=conversation)
     return rows.values_list("plan_id", "asked_message_id", "asked_goal")
 
@@ -130,7 +138,8 @@ def locked_plan(plan: int) -> QuerySet[Plan]:
 def closed(plan: Plan) -> str:
     """How a plan came to its end, in one sentence."""
     if plan.state == State.DONE:
-        return gettext("This plan is finished.")
+        in_force = gettext("This document is in force.")
+        return in_force if is_in_force(plan) else gettext("This plan is finished.")
     return str(CLOSED.get(plan.reason, gettext_lazy("This plan is cancelled.")))
 
 

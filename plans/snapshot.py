@@ -183,6 +183,7 @@ class PlanSnapshot(BaseModel, extra="forbid"):
     conversation: int
     active: bool
     seq: int
+    in_force: bool
     goal: str
     title: str
     content: str
@@ -258,8 +259,8 @@ class PlanSnapshot(BaseModel, extra="forbid"):
 
     @property
     def takes_edits(self) -> bool:
-        """By hand, while nothing runs."""
-        return self.is_open and self.run in (Run.IDLE, Run.PAUSED)
+        """By hand, while nothing runs; of a document in force a next version is made."""
+        return (self.is_open or self.in_force) and self.run in (Run.IDLE, Run.PAUSED)
 
     @property
     def takes_retry(self) -> list[str]:
@@ -272,6 +273,15 @@ class PlanSnapshot(BaseModel, extra="forbid"):
         if self.is_confirmed and self.takes_edits and first and rows[-1].failed:
             keys.append(rows[-1].key)
         return keys
+
+    @property
+    def takes_subtasks(self) -> bool:
+        return self.takes_edits and not self.in_force
+
+    @property
+    def is_document(self) -> bool:
+        """A plan of text alone."""
+        return not self.subtasks
 
     @property
     def why_full(self) -> str:

@@ -100,6 +100,7 @@ def snapshot_of(plan: Plan, seq: int, open_turns: list[Turn]) -> PlanSnapshot:
         run_mode=plan.run_options.get("mode"),
         halted=facts.is_halted,
         hidden=facts.is_hidden,
+        in_force=not subtasks and bool(plan.approved_version) and plan.state != State.ABANDONED,
         retry_at=timestamp(min(retries, default=None)),
         attention=status.attention,
         standing=status.word,

@@ -89,9 +89,11 @@ STATUSES = {
         Status("ready", gettext_lazy("Ready to start"), "paused", Group.STOPPED),
         Status("stopped", gettext_lazy("Stopped"), "paused", Group.STOPPED),
         Status("done", gettext_lazy("Finished"), "done", Group.DONE),
+        Status("in_force", gettext_lazy("In force"), "done", Group.DONE),
         Status("cancelled", gettext_lazy("Cancelled"), "abandoned", Group.ABANDONED),
         Status("superseded", gettext_lazy("Replaced"), "abandoned", Group.ABANDONED),
         Status("cleared", gettext_lazy("Cleared"), "abandoned", Group.ABANDONED),
+        Status("out_of_force", gettext_lazy("Out of force"), "abandoned", Group.ABANDONED),
         Status("abandoned", gettext_lazy("Abandoned"), "abandoned", Group.ABANDONED),
     )
 }
@@ -126,7 +128,7 @@ RUNS = {
     Run.RUNNING: "running",
     Run.QUEUED: "running",
 }
-ENDED = ("cancelled", "superseded", "cleared")
+ENDED = ("cancelled", "superseded", "cleared", "out_of_force")
 AT_A_LIMIT = (Plan.PauseReason.BUDGET, Plan.PauseReason.CHECK)
 
 
@@ -155,9 +157,9 @@ class Facts(NamedTuple):
 
 def status_of(facts: Facts) -> Status:
     status = STATUSES[name_of(facts)]
-    if facts.state != State.DONE:
+    if facts.state != State.DONE or status.name == "in_force":
         return status
-    if status.name != "done" or not facts.has_subtasks:  # a text alone is approved as it stands
+    if status.name != "done" or not facts.has_subtasks:  # a text that was never approved
         return replace(status, is_finished=True)
     return replace(status, is_finished=True, mark=weakest_mark(facts.words))
 
@@ -173,6 +175,8 @@ def name_of(facts: Facts) -> str:
     if facts.state == State.ABANDONED:
         kind = facts.reason.partition(":")[0]  # behind it stand a person's own words
         return kind if kind in ENDED else "abandoned"
+    if facts.state == State.DONE and facts.is_confirmed and not facts.has_subtasks:
+        return "in_force"
     if facts.state == State.DONE:
         return "approval" if facts.asks_approval else "regressed" if facts.has_regressed else "done"
     if facts.is_hidden:

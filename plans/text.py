@@ -119,8 +119,8 @@ class PlanText:
     plan: Plan
     subtasks: Sequence[Subtask]
     about: str
-    known: Mapping[int, Verification] = field(default_factory=dict)
     comments: Mapping[int, Sequence[SubtaskComment]] = field(default_factory=dict)
+    known: Mapping[int, Verification] = field(default_factory=dict)
 
     def within(
         self, room: int | None, states: Collection[str] = ANY, *, reads_on: bool = True
@@ -235,7 +235,7 @@ def text_of(plan: Plan) -> PlanText:
         for each in sent_comments.models(plan=plan.pk):
             comments[each.subtask_id].append(each)
     rows = listed_subtasks.models(plan=plan.pk)
-    return PlanText(plan, rows, standing(plan), known_of(plan, rows), comments)
+    return PlanText(plan, rows, standing(plan), comments, known_of(plan, rows))
 
 
 def known_of(plan: Plan, subtasks: Sequence[Subtask]) -> dict[int, Verification]:
@@ -284,7 +284,7 @@ def approved_text(plan: Plan) -> PlanText:
             subtask.state = State.ABANDONED
         subtasks.append(subtask)
     approved = at_version(plan, kept)
-    return PlanText(approved, subtasks, standing(approved), known_of(plan, subtasks))
+    return PlanText(approved, subtasks, standing(approved), known=known_of(plan, subtasks))
 
 
 def at_version(plan: Plan, kept: PlanVersion) -> Plan:
@@ -308,3 +308,31 @@ def listed_subtasks(plan: int) -> QuerySet[Subtask]:
 def sent_comments(plan: int) -> QuerySet[SubtaskComment]:
     rows = SubtaskComment.objects.filter(subtask__plan=plan, message__isnull=False)
     return rows.order_by("pk")
+
+
+# Documents in force
+
+KEEP_TO = "The person has approved what follows. Keep to it in all that you do here."
+NOT_SHOWN = """\
+[+n]: n characters are not shown here. Read them with get_plan and the plan's number before you do \
+anything that they may be about."""
+
+
+def text_in_force(document: Plan) -> PlanText:
+    """As it was approved last, whatever waits."""
+    approved = document
+    if not document.is_confirmed:
+        kept = PlanVersion.objects.get(plan=document, version=document.approved_version or 0)
+        approved = at_version(document, kept)
+    return PlanText(approved, [], f"A document in force. Plan number {document.pk}.")
+
+
+def documents_text(documents: Sequence[Plan], room: int, *, reads_on: bool) -> str:
+    """Each whole while there is room for so many tokens; of the others no more than that they are
+    there."""
+    parts, is_whole = [KEEP_TO], True
+    for each in map(text_in_force, documents):
+        is_whole = is_whole and each.fits(room)
+        parts.append(each.within(room, reads_on=False))
+        room = max(0, room - estimate_tokens(parts[-1]))
+    return "\n\n".join(parts if is_whole or not reads_on else [*parts, NOT_SHOWN])

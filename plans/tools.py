@@ -21,6 +21,7 @@ from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 from plans import actions
 from plans.changes.tool import changes_tool
 from plans.finishes import check_finish
+from plans.in_force import documents_in_force, is_in_force
 from plans.models import Plan, PlanVersion
 from plans.queries import AGENT, reload, was_approved
 from plans.schemas import CommentAnswer, PlanDraft, Revision, SubtaskDraft, SubtaskRevision, Text
@@ -30,6 +31,7 @@ from plans.text import (
     PlanText,
     approved_text,
     beginning,
+    text_in_force,
     text_of,
     text_of_version,
 )
@@ -229,13 +231,15 @@ class PlanTools(TextTools):
         return tuple(by_name[name] for name in names)
 
     def another(self, number: int) -> Plan:
-        """Any plan of the same person, where agent.json grants get_plan by name."""
+        """A document in force here; where agent.json grants get_plan by name, any plan of the same
+        person."""
         mine = Plan.objects.filter(
             conversation__owner=self.turn.conversation.owner_id, conversation__deleted_at=None
         )
-        granted = reads_other_plans(permissions.of_turn(self.turn).agent)
-        plan = mine.filter(pk=number).first() if granted else None
-        return plan or super().another(number)
+        if not reads_other_plans(permissions.of_turn(self.turn).agent):
+            here = documents_in_force.models(conversation=self.turn.conversation_id)
+            mine = mine.filter(pk__in=[plan.pk for plan in here])
+        return mine.filter(pk=number).first() or super().another(number)
 
     def current(self) -> Plan:
         """The plan that the person's words were about, or the one that this turn has made."""
@@ -245,8 +249,12 @@ class PlanTools(TextTools):
         return plan
 
     def read(self, plan: Plan, version: int | None) -> PlanText:
-        """In an attempt, what was approved: one that never was is not for that work."""
-        if self.turn.kind != "subtask" or self.plan is None or plan.pk != self.plan.pk:
+        """In an attempt, what was approved: one that never was is not for that work. So it is of a
+        document in force, but for the one in the drawer."""
+        is_own = self.plan is not None and plan.pk == self.plan.pk
+        if version is None and not is_own and is_in_force(plan):
+            return text_in_force(plan)
+        if self.turn.kind != "subtask" or not is_own:
             return super().read(plan, version)
         plan.refresh_from_db()
         if version is None:

@@ -90,12 +90,12 @@ def prepare_closing(turn: Turn) -> Work:
     return Work(chain, [task])
 
 
-def met_situation(turn: Turn) -> tuple[Row, Plan | None]:
+def met_situation(turn: Turn) -> tuple[Row, Plan | None, list[Plan]]:
     """The turn's row of the gate. Meeting row 1 or 2 is marked on the turn, for good."""
-    row, plan = situation_of(turn)
+    row, plan, documents = situation_of(turn)
     if row in GATED and not turn.checkpoint.get("gated"):
         persistence.checkpoint(turn, gated=True)
-    return row, plan
+    return row, plan, documents
 
 
 def role(turn: Turn) -> Role:

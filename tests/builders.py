@@ -57,6 +57,25 @@ def propose(c: Conversation, *names: str, title: str = "Tidy the docs") -> Plan:
 THREE = ("Read", "Write", "Check")
 
 
+def proposed_document(
+    content: str = "Say job.", title: str = "House style", **values: Any
+) -> Conversation:
+    """One whose plan is a text alone, which waits for a yes."""
+    c = conversation(**values)
+    propose_document(c, content, title)
+    return c
+
+
+def propose_document(c: Conversation, content: str, title: str = "House style") -> Plan:
+    return actions.create_plan(c, PlanDraft(title=title, content=content), AGENT)
+
+
+def document_in_force(content: str = "Say job.", **values: Any) -> Conversation:
+    c = proposed_document(content, **values)
+    actions.approve_plan(plan_of(c), 1, "alice")
+    return c
+
+
 def approved_plan(*names: str, run: str = "no", **values: Any) -> Conversation:
     """One with its yes; with run="all" its first turn is queued."""
     c = proposed_plan(*names, **values)

@@ -380,8 +380,10 @@ from plans.documents import (
 from plans.expected_version import Expected
 from plans.gate import PLAN_TOOLS as GATE_PLAN_TOOLS
 from plans.gate import Row, Situation, row_of
+from plans.in_force import documents_in_force
 from plans.needs import KINDS as NEED_KINDS
 from plans.needs import NeedKind, asking_calls, needs_of, resting_plans
+from plans.policy import AGENT_TOOLS
 from plans.prompts import assignment, plan_context
 from plans.queries import (
     active_plan,
@@ -398,8 +400,9 @@ from plans.snapshot import PlanSnapshot, SubtaskSnapshot
 from plans.snapshot_reading import conversation_snapshot, plan_snapshot
 from plans.status import MARKS, STATUSES, Status, statuses_of
 from plans.subplans import settle_planning, start_for_parent
-from plans.text import MOST_TOKENS, PlanText, text_of
+from plans.text import MOST_TOKENS, PlanText, documents_text, text_of
 from plans.text_plans import plan_in_text
 from plans.tools import GetPlan, parts_of, text_and_standing, waits_for
 from plans.turn_handlers import repair_one
 from plans.verdicts import finding_of
+from plans.verification import Verification, Word

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Header, Query, Router, Schema
 from ninja.responses import Status
 
-from agents.actions import create_conversation, name_untitled, start_turn
+from agents.actions import create_conversation, name_untitled
 from agents.config.ownership import agent_of
 from agents.errors import Conflict, Invalid
 from agents.models import Turn
@@ -34,8 +34,6 @@ from console.api.plan_bodies import (
 from console.api.shapes import Page, PageNumber, TurnShape, answers, page_of
 from console.throttling import count_message
 from plans import actions, documents, search
-from plans.actions.create import bind
-from plans.expected_version import demand_active
 from plans.models import Plan
 from plans.schemas import PlanDraft
 from plans.snapshot import PlanSnapshot
@@ -142,13 +140,9 @@ def approve(request: HttpRequest, id: int, body: Approval) -> HttpResponse:
 def revise(request: HttpRequest, id: int, body: Feedback) -> Status[Turn]:
     """Ask the agent for changes; a new version then waits for a yes."""
     plan, by, _ = opened(request, id)
-    if not plan.is_open:
-        raise Conflict("This plan is closed: ask for a new one instead.", plan.version)
-    demand_active(plan)
     count_message(plan.conversation.owner_id)
     with transaction.atomic():
-        _, turn = start_turn(plan.conversation, body.feedback, by, "plan")
-        bind(turn, plan.pk)
+        turn = actions.ask_for_changes(plan, body.feedback, by)
     return Status(202, turn)
 
 
@@ -157,6 +151,13 @@ def cancel(request: HttpRequest, id: int, body: Reason | None = None) -> HttpRes
     plan, by, _ = opened(request, id)
     reason = body.reason.strip() if body else ""
     return plan_response(actions.cancel_plan(plan, by, comment=reason))
+
+
+@router.post("/{id}/take-out-of-force", response=answers(PlanSnapshot, 404, 409, 412))
+def take_out_of_force(request: HttpRequest, id: int, if_match: Version = None) -> HttpResponse:
+    """A document in force; with If-Match only if that is the version which was read."""
+    plan, by, version = opened(request, id, if_match)
+    return plan_response(actions.take_out_of_force(plan, by, version))
 
 
 @router.post("/{id}/run", response=answers(PlanSnapshot, 404, 409, 412))

@@ -34,6 +34,7 @@ COUNTED = {
     "plan": ngettext_lazy("%(n)d plan", "%(n)d plans", "n"),
     "subtask": ngettext_lazy("%(n)d subtask", "%(n)d subtasks", "n"),
     "tool": ngettext_lazy("%(n)d tool", "%(n)d tools", "n"),
+    "word": ngettext_lazy("%(n)d word", "%(n)d words", "n"),
     "unchanged line": ngettext_lazy("%(n)d unchanged line", "%(n)d unchanged lines", "n"),
 }
 

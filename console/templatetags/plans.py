@@ -20,6 +20,7 @@ from console.finish_blocks import last_row
 from console.language import cached
 from console.plan_buttons import PlanButton, PlanButtons, closing_buttons, subtask_buttons
 from console.plan_page import SubtaskTiming
+from console.plan_texts import document, document_id, plan_text
 from console.status_labels import label_of_plan, why_left_out
 from console.templatetags.changes import link_words
 from console.templatetags.formats import tokens_used
@@ -36,6 +37,9 @@ ROWS = TypeAdapter(SubtaskSnapshot)
 register = template.Library()
 for each in (first_line, why_left_out, typed_fields, kind_word, drawn_check, last_row):
     register.filter(each)
+register.filter(document)
+register.filter(document_id)
+register.filter(plan_text)
 register.filter("mark_of", label_of_plan)
 
 
@@ -66,6 +70,7 @@ def subtask(context: template.Context, row: SubtaskSnapshot, number: int) -> Saf
         "is_proposed": plan.is_proposed,
         "is_finished": plan.state == "done",
         "is_checking": bool(plan.checking),
+        "is_drawn": row.key in now.drawn_outcomes,
         "viewer": now.conversation.owner.username,
         "asks": now.asking_tools,
         "changed": link_words(row.changes),

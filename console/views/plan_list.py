@@ -32,6 +32,7 @@ from console.plan_page import (
     span_of,
     subtask_timings,
 )
+from console.plan_texts import drawn_outcomes
 from console.plan_timeline import ACTORS, KINDS, page_of_lines, wanted_lines
 from console.plan_versions import versions
 from console.sidebar import sidebar_context
@@ -91,6 +92,7 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
         "span": span,
         "gantt_key": key_of(works),
         "is_shortened": is_shortened,
+        "drawn_outcomes": drawn_outcomes(now),
         "timings": {work.subtask.key: work for work in works},
         "lines": page_of_lines(chosen, viewer, wanted_lines(request.GET)),
         "kinds": KINDS,
@@ -209,7 +211,9 @@ def version(request: HttpRequest, pk: int, n: int) -> HttpResponse:
 
 @require_GET
 def export(request: HttpRequest, pk: int) -> HttpResponse:
-    """The plan as a document to keep or to send."""
+    """The plan as a document to keep or to send; with ?text its own text alone, to be copied."""
+    if "text" in request.GET:
+        return HttpResponse(plan_of(request, pk).content, "text/plain; charset=utf-8")
     site = request.build_absolute_uri("/").rstrip("/")
     text = plan_markdown(plan_of(request, pk), site)
     response = HttpResponse(text, "text/markdown; charset=utf-8")

@@ -136,6 +136,12 @@ def edit(request: HttpRequest, conversation: Conversation, by: str) -> None:
 
 
 @verb(alert="plan-alert")
+def take_out_of_force(request: HttpRequest, conversation: Conversation, by: str) -> None:
+    plan, version = plan_on_page(request, conversation)
+    actions.take_out_of_force(plan, by, version)
+
+
+@verb(alert="plan-alert")
 def add(request: HttpRequest, conversation: Conversation, by: str) -> None:
     """A new subtask, or the removed one that the toast `restores`."""
     after = request.POST.get("after") or None

@@ -32,6 +32,7 @@ from plans.actions.create import create_plan as create_plan
 from plans.actions.create import request_plan as request_plan
 from plans.actions.create import throw_away as throw_away
 from plans.actions.create import use_again as use_again
+from plans.actions.documents import take_out_of_force as take_out_of_force
 from plans.actions.edit import add_subtask as add_subtask
 from plans.actions.edit import edit_plan as edit_plan
 from plans.actions.edit import move_subtask as move_subtask
@@ -40,6 +41,7 @@ from plans.actions.edit import restore_subtask as restore_subtask
 from plans.actions.edit import restore_version as restore_version
 from plans.actions.edit import update_subtask as update_subtask
 from plans.actions.retry import retry_subtask as retry_subtask
+from plans.actions.revise import ask_for_changes as ask_for_changes
 from plans.actions.revise import replace_rest as replace_rest
 from plans.actions.revise import replan_rest as replan_rest
 from plans.actions.revise import revise_plan as revise_plan

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 
 from agents.actors import PERSON
 from agents.errors import Conflict, Invalid
-from plans.actions.close import finish_plan
+from plans.actions.documents import put_in_force
 from plans.actions.run import start_run
 from plans.actions.verb import demand_in_view, verb
 from plans.comments import demand_none_unseen
@@ -47,7 +47,7 @@ def approve_plan(
         demand_readable([plan.goal, snapshot_text(plan)])
         save_approval(plan, version, by)
         if not checklist(plan).exists():  # a document: there is nothing to run
-            return finish_plan(plan, gettext("Approved as v{version}.").format(version=version), by)
+            return put_in_force(plan, by)
     elif plan.is_live or run == "no":
         return plan
     else:

@@ -13,8 +13,10 @@ from agents.errors import Conflict
 from agents.events import lock_conversation
 from agents.models import Conversation, Lane, Message, Turn, TurnState
 from agents.sentences import commas
+from plans.actions.documents import give_up_version
 from plans.actions.run import stop_plan
 from plans.actions.verb import verb
+from plans.in_force import is_in_force
 from plans.models import OPEN, ActivePlan, Plan, Run, State
 from plans.queries import (
     check_turns_of,
@@ -39,8 +41,11 @@ def cancel_plan(
 
     `reason` is the kind of end, with the person's comment on it behind a colon.
 
-    A plan that is cancelled already is left as it is.
+    A plan that is cancelled already is left as it is. Of a document in force only the version that
+    waits is given up.
     """
+    if not plan.is_confirmed and is_in_force(plan):
+        return give_up_version(plan, by, comment)
     reason = f"{reason}: {comment}"[:200] if comment else reason
     plan.state, plan.reason, plan.finished_at = State.ABANDONED, reason, timezone.now()
     plan.outcome = outcome or plan.outcome
@@ -56,7 +61,7 @@ def cancel_plan(
 
 @verb("finish_plan", open=True, already=lambda plan, _: plan.state == State.DONE)
 def finish_plan(plan: Plan, outcome: str, by: Actor, is_in_chat: bool = False) -> Plan:
-    """Done, with what came of it. Refused while a subtask is open.
+    """Done, with what came of it. Refused while a subtask is open, and of a document.
 
     The conversation gets a closing card; it leaves the outcome out where the agent has just
     written it there (`is_in_chat`).
@@ -68,6 +73,8 @@ def finish_plan(plan: Plan, outcome: str, by: Actor, is_in_chat: bool = False) -
             gettext("The plan is not done: {left} still open.").format(left=commas(left[:10])),
             plan.version,
         )
+    if not rows and not plan.is_confirmed:
+        raise Conflict(gettext("A document has nothing to finish: it waits for a person’s yes."))
     if not rows or any(each.state == State.DONE for each in rows):
         plan.state = State.DONE
     else:
@@ -108,7 +115,7 @@ def clear(conversation: Conversation, by: Actor) -> list[Plan]:
     """Empty the drawer: what runs stops, what is queued goes back into the message box, every open
     plan of the conversation is abandoned. Gives those.
 
-    A finished plan only leaves the drawer. Nothing is deleted.
+    A finished plan only leaves the drawer, and a document stays in force. Nothing is deleted.
     """
     pointer, ended = end_everything(conversation, by)
     subject = f"plan:{pointer.plan_id}" if pointer.plan_id else ""
@@ -141,7 +148,8 @@ def end_everything(conversation: Conversation, by: Actor) -> tuple[ActivePlan, l
     cancel_request(conversation, by)
     pointer = lock_active_plan(conversation)
     open_ones = Plan.objects.filter(conversation=conversation, state__in=OPEN).order_by("pk")
-    return pointer, [cancel_plan(plan, by, reason="cleared") for plan in open_ones]
+    ended = [cancel_plan(plan, by, reason="cleared") for plan in open_ones]
+    return pointer, [plan for plan in ended if plan.state == State.ABANDONED]
 
 
 @verb("cancel_asking")

@@ -13,6 +13,7 @@ from agents.errors import Conflict, Invalid
 from agents.models import Lane, Turn
 from agents.sentences import sentences
 from plans.actions.comments import note_answers
+from plans.actions.create import bind
 from plans.actions.run import stop_plan
 from plans.actions.verb import text_verb, verb
 from plans.actions.versions import (
@@ -89,6 +90,15 @@ def give_up_attempt(subtask: Subtask) -> None:
     """The running subtask is another one now: `changed_text` ends its attempt, not counted."""
     subtask.state, subtask.started_at = State.TODO, None
     subtask.save(update_fields=["state", "started_at"])
+
+
+@verb("ask_for_changes", open=True, text=True, active=True)
+def ask_for_changes(plan: Plan, text: str, by: Actor) -> Turn:
+    """Ask the agent for a next version, which waits for a yes; beside a document in force that is
+    a message like any other."""
+    _, turn = start_turn(plan.conversation, text, by, "plan" if plan.is_open else "chat")
+    bind(turn, plan.pk)
+    return turn
 
 
 @verb("replan", open=True, no_child=True, active=True, version=NOT_CHANGED)

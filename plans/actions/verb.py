@@ -23,6 +23,7 @@ from plans.expected_version import (
     demand_version,
     versions_by,
 )
+from plans.in_force import is_in_force
 from plans.models import Plan
 from plans.queries import SYSTEM, closed, lock_plan
 from plans.tracing import operation
@@ -36,7 +37,8 @@ NOT_YET = gettext_lazy("Nothing runs without your yes: start v{version} first.")
 class Demands:
     """Which states of a plan a verb refuses, checked in the order of the fields.
 
-    `open` refuses a plan that is done or abandoned, `no_child` a person who changes the plan of a
+    `open` refuses a plan that is done or abandoned, but a document in force where the verb changes
+    `text`, `no_child` a person who changes the plan of a
     called agent, `also` what a function of the verb's own refuses, `active` a plan that is not in
     the drawer, `version` another version than the one named, if one is (the sentence ends with this
     text), `confirmed` a version without a person's yes.
@@ -48,11 +50,12 @@ class Demands:
     active: bool = False
     version: Promise | None = None
     confirmed: bool = False
+    text: bool = False
 
     def check(self, plan: Plan, by: Actor, version: int | None = None) -> None:
         """Raises Refused for the first that does not hold."""
         if self.open:
-            demand_open(plan)
+            demand_open(plan, or_in_force=self.text)
         if self.no_child:
             demand_no_child(plan.conversation, by)
         if self.also:
@@ -113,25 +116,31 @@ def verb(
     active: bool = False,
     version: Promise | None = None,
     confirmed: bool = False,
+    text: bool = False,
     already: Callable[[Plan, int | None], bool] | None = None,
 ) -> Callable[[Callable[P, R]], Verb[P, R]]:
     """Makes a function a verb, with a span of this name and the demands that are given.
 
     Where the plan is `already` as the verb would leave it, it is given back and nothing demanded.
     """
-    demands = Demands(open, no_child, also, active, version, confirmed)
+    demands = Demands(open, no_child, also, active, version, confirmed, text)
     return lambda act: Verb(name, act, demands, already)
 
 
 def text_verb(name: str) -> Callable[[Callable[P, R]], Verb[P, R]]:
     """Makes a function a verb that changes the plan's text."""
-    return verb(name, open=True, no_child=True, version=NOT_CHANGED)
+    return verb(name, open=True, text=True, no_child=True, version=NOT_CHANGED)
 
 
-def demand_open(plan: Plan) -> None:
-    if not plan.is_open:
-        sentence = sentences(closed(plan), gettext("It cannot change any more."))
-        raise VersionConflict(sentence, plan.pk, plan.version)
+def demand_open(plan: Plan, *, or_in_force: bool = False) -> None:
+    if plan.is_open:
+        return
+    words = gettext("It cannot change any more.")
+    if is_in_force(plan):
+        if or_in_force:
+            return
+        words = gettext("It can be given a next version, or be taken out of force.")
+    raise VersionConflict(sentences(closed(plan), words), plan.pk, plan.version)
 
 
 def demand_no_child(conversation: Conversation, by: Actor) -> None:

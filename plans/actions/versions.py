@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
+from django.db.models import Max
 from django.utils.translation import gettext
 
 from agents import persistence
@@ -75,6 +76,8 @@ def changed_text(plan: Plan, by: Actor, turn: Turn | None = None) -> Iterator[Ch
     after = snapshot_text(plan)
     if not after["content"] and not after["subtasks"]:
         raise Invalid(str(NOTHING))
+    if after["subtasks"] and not before["subtasks"] and plan.approved_version is not None:
+        raise Conflict(gettext("A document in force has no subtasks: make a plan beside it."))
     if after != before:
         demand_runnable(plan, before, after)
         checks_ask = takes_checks_away(before, after) or adds_what_acts(before, after)
@@ -143,10 +146,14 @@ def save_next_version(plan: Plan, by: Actor, explanation: str, *, checks_ask: bo
         confirm = "always"
     is_trusted = confirm == "never" or (confirm == "create" and by is AGENT)
     keeps_approval = plan.is_confirmed and is_trusted and not (checks_ask and by is AGENT)
-    plan.version += 1
+    newest = plan.versions.aggregate(Max("version"))["version__max"] or 0
+    plan.version = max(newest, plan.version) + 1  # of a document the newest may have been given up
     if keeps_approval:
         plan.approved_version = plan.version
-    plan.save(update_fields=["version", "approved_version", "updated_at"])
+    elif not plan.is_open:  # a document in force, of which another version waits now
+        plan.state, plan.finished_at = State.TODO, None
+    fields = ["version", "approved_version", "state", "finished_at", "updated_at"]
+    plan.save(update_fields=fields)
     save_version(plan, by, explanation)
     index_plan(plan)
     assign_subtasks(plan)

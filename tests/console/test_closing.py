@@ -88,10 +88,10 @@ def test_what_the_agent_has_said_itself_is_not_said_twice():
     assert "It is all read." in html
 
 
-def test_an_approved_document_and_a_plan_of_skipped_steps_have_one_too():
+def test_an_approved_document_has_a_line_and_a_plan_of_skipped_steps_a_card():
     plan = create_plan(conversation(), title="T", content="Words.", by="alice")
     actions.approve_plan(plan, 1, "alice")
-    assert "Approved as v1." in closing(page(plan.conversation))
+    assert "It is in force here from then on." in closing(page(plan.conversation))
 
     c = proposed_plan("Read")
     actions.approve_plan(plan_of(c), 1, "alice", run="no")

@@ -8,7 +8,8 @@ from agents.actors import AGENT
 from agents.models import Message
 from plans import actions
 from plans.models import Attempt, Plan, Run, State, Subtask
-from plans.schemas import PlanDraft, SubtaskDraft
+from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
+from tests.builders import document_in_force
 from tests.fake_model import call, fails, say
 from tests.inner import Check, Expected
 from tests.inner import handle_message as person_says
@@ -57,6 +58,13 @@ def done_by_word():
     return c
 
 
+def next_version():
+    """Of a document in force."""
+    c = document_in_force()
+    actions.edit_plan(plan_of(c), PlanEdit(content="Say task."), "alice", 1)
+    return c
+
+
 def checked():
     c = waiting()
     actions.save_check(plan_of(c), "s1", Check(**CHECK), "alice", 1)
@@ -72,6 +80,9 @@ NEEDS_VERSION = [
     ("subtasks/s1/retry", {}, at_rest),
     ("raise", {"tokens": "5000"}, at_rest),
     ("edit", {"title": "Other"}, waiting),
+    ("edit", {"content": "Say task."}, document_in_force),
+    ("take-out-of-force", {}, document_in_force),
+    ("approve", {}, next_version),
     ("subtasks", {"name": "More"}, waiting),
     ("subtasks/s1/edit", {"name": "Other"}, waiting),
     ("subtasks/s1/move", {"to": "2"}, waiting),
@@ -87,6 +98,7 @@ NEEDS_VERSION = [
     ("revise", {"text": "Shorter, please"}, waiting),
 ]
 NEEDS_PLAN = [("stop", {}, running), ("pause", {}, running), ("cancel", {}, waiting)]
+NEEDS_PLAN += [("cancel", {}, next_version)]
 ALL = NEEDS_VERSION + NEEDS_PLAN
 door = pytest.mark.parametrize(("path", "values", "where"), NEEDS_VERSION)
 control = pytest.mark.parametrize(("path", "values", "where"), NEEDS_PLAN)
@@ -104,7 +116,10 @@ def rows():
 
 
 def revised(c):
-    actions.add_subtask(plan_of(c), SubtaskDraft(name="Added elsewhere"), AGENT)
+    if plan_of(c).subtasks.exists():
+        actions.add_subtask(plan_of(c), SubtaskDraft(name="Added elsewhere"), AGENT)
+    else:
+        actions.edit_plan(plan_of(c), PlanEdit(content="Changed elsewhere"), AGENT, None)
 
 
 def replaced(c):
@@ -166,7 +181,7 @@ def test_control_is_about_the_plan_on_the_screen_alone(alice, path, values, wher
     post(alice, c, path, values, shown)
     assert Plan.objects.filter(pk=other.pk).values().get() == before
     if path == "cancel":
-        assert Plan.objects.get(pk=shown["plan"]).state == State.ABANDONED
+        assert not Plan.objects.get(pk=shown["plan"]).is_open
 
 
 @both
@@ -387,6 +402,8 @@ IF_MATCH = [
     ("delete", "/subtasks/s1", {}, waiting),
     ("patch", "", {"title": "More"}, waiting),
     ("post", "/go-back", {"version": 1}, waiting),
+    ("post", "/take-out-of-force", {}, document_in_force),
+    ("patch", "", {"content": "Say task."}, document_in_force),
     ("post", "/comments/send", {}, commented),
     ("post", "/subtasks/s1/checks", {"check": CHECK}, waiting),
     ("put", "/subtasks/s1/checks/c1", {"check": CHECK}, checked),

@@ -226,6 +226,19 @@ def test_the_plan_that_was_activated_last_is_meant_without_an_id(cli):
     assert code == 1 and "2 plans are possible" in err and "B" not in err
 
 
+def test_a_document_is_shown_and_taken_out_of_force_by_a_command(cli, plan):
+    c = conversation(local_owner().username)
+    actions.create_plan(c, PlanDraft(title="House style", content="Say job."), "agent")
+    id = plan("show")["id"]
+    assert plan("approve", id, "--version", "1")["in_force"]
+    assert "In force" in cli("plan", "list").out and "Say job." in cli("plan", "show", id).out
+    code, _, err = cli("plan", "take-out-of-force", id)
+    assert code == 1 and "name the version" in err
+    code, _, err = cli("plan", "take-out-of-force", id, "--version", "2")
+    assert code == 1 and "The plan is now v1; you saw v2" in err
+    assert not plan("take-out-of-force", id, "--version", "1")["in_force"]
+
+
 def test_a_run_is_paused_and_goes_on_from_the_command_line(cli):
     c = conversation(owner=local_owner().username)
     plan = planned(c, "A", "a", "b")

@@ -21,6 +21,7 @@ WORDS = (
     *("No longer true", "Budget used up", "Waiting for you to start it"),
     *("Waiting for you to approve it", "Waiting for you to go on", "Held", "Running", "Pausing"),
     *("Stopping", "Paused", "In another alternative", "Ready to start", "Stopped", "Finished"),
+    *("In force", "Out of force"),
     *("Cancelled", "Replaced", "Cleared", "Abandoned", "Writing a plan", "Waits for your answer"),
 )
 LONGEST_FIRST = sorted(WORDS, key=len, reverse=True)
@@ -311,8 +312,8 @@ class Reader:
         assert label == shape, (label, shape)
         bar = between(drawer, 'role="progressbar"', ">")
         now, most = (re.search(rf'aria-value{n}="(\d+)"', bar) for n in ("now", "max"))
-        assert now and most
-        said = Said(word=word_in(words), mark=shape, count=f"{now[1]}/{most[1]}")
+        counted = f"{now[1]}/{most[1]}" if now and most else None  # a document counts nothing
+        said = Said(word=word_in(words), mark=shape, count=counted)
         self.home.says("drawer", plan, said)
         self.home.says("drawer, name of the mark", plan, Said(word=word_in(name)))
         toggle = between(page, '<span id="drawer-toggle"', "</button>")
@@ -320,7 +321,8 @@ class Reader:
             return
         shape, name = mark_in(toggle)
         number = between(toggle, 'class="number">', "<")
-        brief = between(toggle, 'aria-label="', '"').rpartition("settled, ")[2]
+        number = None if number[:1] == "v" else number
+        brief = re.split(r"settled, |Plan v\d+, ", between(toggle, 'aria-label="', '"'))[-1]
         word = word_in(unescape(brief)[:1].upper() + unescape(brief)[1:])
         if word in ("Writing a plan", "Waits for your answer") or "being written" in brief:
             self.home.asked_for.add(conversation)
@@ -334,15 +336,16 @@ class Reader:
         shape, name = mark_in(row)
         words = text_of(between(row, '<p class="muted">', "</p>"))
         counted = re.search(r"· (\d+) of (\d+) ·", words)
-        assert counted, words
-        said = Said(word=word_in(words), mark=shape, count=f"{counted[1]}/{counted[2]}")
+        number = f"{counted[1]}/{counted[2]}" if counted else None
+        said = Said(word=word_in(words), mark=shape, count=number)
         self.home.says("plans of the conversation", int(plan[1]), said)
         self.home.says("plans of the conversation, mark", int(plan[1]), Said(word=word_in(name)))
 
     # Commands
 
     def commands(self) -> None:
-        for line in re.finditer(r"^(\d+)  (.+?)  +(\d+/\d+)", self.command("list"), re.MULTILINE):
+        row = re.compile(r"^(\d+)  (.+?)(?:  +(\d+/\d+)| {9,})", re.MULTILINE)
+        for line in row.finditer(self.command("list")):
             self.home.says("command, list", int(line[1]), Said(word=line[2], count=line[3]))
         for plan in json.loads(self.command("list", "--json")):
             self.document("command, list as JSON", plan)
@@ -352,7 +355,7 @@ class Reader:
             head = re.match(r".*  \(v\d+, (?:not )?approved, (.+)\)\n", shown)
             counted = re.search(r"^  (\d+) of (\d+)", shown, re.MULTILINE)
             assert head, shown
-            number = f"{counted[1]}/{counted[2]}" if counted else "0/0"
+            number = f"{counted[1]}/{counted[2]}" if counted else None
             self.home.says("command, show", plan, Said(word=head[1], count=number))
             self.markdown("command, export", plan, self.command("export", plan))
 

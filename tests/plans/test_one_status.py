@@ -49,7 +49,7 @@ def of_filters(home):
     told, listed = home.plans["API, one"], home.plans["API, list"].keys()
     states = dict(Plan.objects.values_list("pk", "state"))
     needs_me = {pk for pk in listed if told[pk].attention != "none"}
-    done = {pk for pk in listed if told[pk].word == "Finished"}
+    done = {pk for pk in listed if told[pk].word in ("Finished", "In force")}
     abandoned = {pk for pk in listed if states[pk] == "abandoned"}
     wanted = {
         "all": set(listed),

@@ -15,6 +15,7 @@ from tests.builders import (
     approved_plan,
     asking_plan,
     chat,
+    document_in_force,
     failed_plan,
     known_by,
     paused_plan,
@@ -33,6 +34,7 @@ CHILD = (
     "The plan of an agent that works for a subtask cannot be changed by hand: change the plan it "
     "works for."
 )
+HELPER = "This agent works for a call of another one: write in the conversation in which that is at work."
 UNAWAITED = "The subtask this plan worked for does not wait for it any more."
 HIDDEN = "“Tidy the docs” belongs to an alternative that is not shown: walk to it."
 UNCONFIRMED = "Nothing runs without your yes: start v1 first."
@@ -246,6 +248,21 @@ TABLE = {
     ),
     # the text
     "edit_plan": (waiting, lambda plan, seen: actions.edit_plan(plan, EDIT, "alice", seen), TEXT),
+    "ask_for_changes": (
+        waiting,
+        lambda plan, _: actions.ask_for_changes(plan, "Shorter.", "alice"),
+        {closed: CLOSED, elsewhere: ELSEWHERE.format("changed"), child: HELPER},
+    ),
+    "take_out_of_force": (
+        lambda: document_in_force(title="Tidy the docs"),
+        lambda plan, seen: actions.take_out_of_force(plan, "alice", seen),
+        {
+            child: CHILD,
+            closed: "This is no document in force.",
+            unconfirmed: "This is no document in force.",
+            version: NOT_CHANGED,
+        },
+    ),
     "add_subtask": (
         waiting,
         lambda plan, seen: actions.add_subtask(plan, SubtaskDraft(name="More"), "alice", seen),

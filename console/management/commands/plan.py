@@ -81,7 +81,7 @@ class Command(PlainCommand):
         self.json = json
         if verb in BY_ID:
             given["plan"] = plan_named(given["id"], to_read=verb in READING)
-        if plan := getattr(self, f"{verb}_plan")(**given):
+        if plan := getattr(self, f"{verb.replace('-', '_')}_plan")(**given):
             self.show(plan)
 
     def new_plan(self, goal: str, agent: str, planner: str, beside: bool, **_: object) -> Plan:
@@ -121,7 +121,8 @@ class Command(PlainCommand):
         rows, current = {row.id: row for row in rows_of(pks)}, current_plan()
         for plan in plans:
             if row := rows.get(plan.pk):
-                mark, settled = "*" if row.id in active else " ", f"{row.settled}/{row.total}"
+                mark = "*" if row.id in active else " "
+                settled = f"{row.settled}/{row.total}" if row.total else ""
                 mark = ">" if current and row.id == current.pk else mark
                 line = f"{row.id}  {row.status.word:28}  {settled:>7}  {row.parts:11}  {mark} "
                 self.say(f"{line}{row.title}")
@@ -240,6 +241,8 @@ class Command(PlainCommand):
         return actions.remove_comment(plan, key, by())
 
     def revise_plan(self, plan: Plan, text: str, **_: object) -> Plan:
+        if not plan.subtasks.exists() and text.strip():  # a document takes no comments
+            return new_version(plan, actions.ask_for_changes(plan, text, by()))
         return new_version(plan, actions.send_comments(plan, by(), more=text))
 
     def activate_plan(self, plan: Plan, **_: object) -> Plan:
@@ -255,6 +258,9 @@ class Command(PlainCommand):
             follow(lambda: not reload(plan).is_live, plan.conversation_id, lambda: None)
         plan.refresh_from_db()
         return plan
+
+    def take_out_of_force_plan(self, plan: Plan, version: int | None, **_: object) -> Plan:
+        return actions.take_out_of_force(plan, by(), self.version_read(plan, version))
 
     def delete_plan(self, plan: Plan, id: int, **_: object) -> None:
         actions.delete_plan(plan, by())
@@ -322,8 +328,8 @@ class Command(PlainCommand):
             self.say(f"  {now.progress.words}")
         if now.seconds.worked:
             self.say(f"  {now.seconds.times.words}")
-        if plan.outcome:
-            self.say(plan.outcome)
+        if words := plan.outcome if now.subtasks else now.content:
+            self.say(words)
 
 
 @contextmanager
