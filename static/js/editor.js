@@ -305,8 +305,8 @@ document.addEventListener("input", (event) => event.target.closest("form.editor"
 
 export const rowOf = (element) => element.closest("#subtasks > li");
 on("click", "#subtasks [data-edit]", (button) => editSubtask(rowOf(button)));
-on("click", "[data-edit-plan]", (button) => {
-  openEditor(button.closest("#plan-title"), "plan-editor", gettext("Edit the plan"));
+on("click", "[data-edit-plan]", () => {
+  openEditor(byId("plan-title"), "plan-editor", gettext("Edit the plan"));
 });
 on("click", "#add-subtask", (button) => addSubtask(byId("add-slot")));
 on("click", "form.editor [data-cancel]", (button) => cancel(button.closest("[data-editing]")));
