@@ -21,10 +21,10 @@ from plans.changes.scope import Scope
 from plans.progress import checked_words
 from plans.snapshot import PlanSnapshot
 from plans.status import STATUSES, weakest_mark
+from plans.verification import Word
 
 WRITES = ("write_file", "edit_file")
 MOST_FILES, MOST_CALLS = 8, 2_000
-COUNTS = ("checked", "by_word", "regressed")
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def ending_of_plan(message: Message, plan: PlanSnapshot) -> Ending:
     status = plan.status  # as in the drawer
     if plan.state != "done":  # each of its subtasks was skipped
         return Ending(status.mark, status.word, plan.finished_at, True)
-    is_other = then and any(then[name] != now[name] for name in COUNTS)
+    is_other = then and any(then.get(word, 0) != now[word] for word in Word)
     since = checked_line(now, plan.checked_at) if is_other else None
     ending = Ending(status.mark, STATUSES["done"].word, plan.finished_at, True)
     return replace(ending, checked=checked, since=since)
@@ -140,7 +140,7 @@ def checked_then(message: Message, plan: PlanSnapshot) -> str:
 def checked_line(counts: Mapping[str, Any], at: str) -> CheckedLine:
     """`counts` as in a plan's progress, with the numbers of those that are done without a check,
     and of those that are not true any more; older messages have none."""
-    shape = weakest_mark(**{name: bool(counts[name]) for name in COUNTS})
+    shape = weakest_mark(counts)
     words = checked_words(counts["checked"], counts["total"])
     by_word, regressed = counts.get("by_word_at", ()), counts.get("regressed_at", ())
     more = (by_word_words(by_word), regressed_words(regressed))

@@ -132,7 +132,7 @@ class NeedCard:
         if self.need.kind == NeedKind.HALTED:
             return next((row for row in rows if row.state == State.TODO), None)
         if self.need.kind == NeedKind.REGRESSED:
-            return next((row for row in rows if row.verified is False), None)
+            return next((row for row in rows if row.is_regressed), None)
         return next((row for row in rows if row.state == State.IN_PROGRESS), None)
 
     @property

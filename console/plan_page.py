@@ -18,6 +18,7 @@ from agents.sentences import commas
 from plans.attempts import Cost, limit_of
 from plans.models import Attempt, Plan, State, Subtask
 from plans.status import mark_of_done
+from plans.verification import Word, verified_in
 
 WIDE = 1000  # units of the gantt's drawing
 THINNEST = 6  # units, so that a short attempt can be seen
@@ -54,6 +55,7 @@ class SubtaskTiming:
 
     subtask: Subtask
     attempts: list[Attempt] = field(default_factory=list)
+    word: Word = Word.BY_WORD
     bars: list[Bar] = field(default_factory=list)
 
     @cached_property
@@ -101,7 +103,10 @@ def subtask_timings(plan: Plan) -> list[SubtaskTiming]:
         attempts[attempt.subtask_id].append(attempt)
     subtasks = plan.subtasks.filter(Q(position__isnull=False) | Q(pk__in=attempts))
     ordered = sorted(subtasks, key=lambda s: (s.position is None, s.position or 0, s.pk))
-    return [SubtaskTiming(subtask, attempts[subtask.pk]) for subtask in ordered]
+    words = {done.pk: known.word for done, known in verified_in([plan.pk])}
+    return [
+        SubtaskTiming(each, attempts[each.pk], words.get(each.pk, Word.BY_WORD)) for each in ordered
+    ]
 
 
 def span_of(works: Iterable[SubtaskTiming]) -> Span:
@@ -172,7 +177,7 @@ def mark_of_attempt(attempt: Attempt, work: SubtaskTiming) -> str:
     if shape != "done":
         return shape
     stands = work.subtask.state == State.DONE and attempt == work.attempts[-1]
-    return mark_of_done(work.subtask.verified if stands else None)
+    return mark_of_done(work.word if stands else Word.BY_WORD)
 
 
 def attempt_name(attempt: Attempt) -> str:

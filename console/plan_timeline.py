@@ -19,8 +19,10 @@ from console.form_parsing import number
 from console.status_labels import DECIDED, ENDS, name_for
 from plans.changes.undone import undos_about
 from plans.comments import count_words
+from plans.documents import DONE
 from plans.models import Plan
 from plans.status import mark_of_done, status_of_plan
+from plans.verification import Word
 
 LINES_PER_PAGE = 500
 # What a line is about, and who did it, as a person chooses them.
@@ -39,6 +41,8 @@ ACTORS = {
 }
 Data = Mapping[str, Any]
 GIVEN = object()  # in Row.when: anything but empty
+VERDICTS = {"verification", "verified"}  # the second in older events, by these words
+OLD_WORDS = {True: Word.CHECKED, False: Word.REGRESSED, None: Word.BY_WORD}
 
 
 class Row(NamedTuple):
@@ -151,9 +155,7 @@ ROWS: dict[str, list[Row]] = {
     "run.halted": [Row(gettext_lazy("Halted after one subtask"), "paused")],
     "run.repaired": [Row(gettext_lazy("Taken up again after an interruption"), icon="retry")],
     "subtask.updated": [
-        Row(gettext_lazy("no longer true"), "regressed", when={"verdict": "regressed"}),
-        Row(gettext_lazy("checked"), "done", when={"verdict": "done"}),
-        Row(gettext_lazy("done by the agent’s word"), "by_word", when={"verdict": "by_word"}),
+        *(Row(DONE[word], mark_of_done(word), when={"verdict": word.value}) for word in Word),
         Row("{progress}", icon="chat", when={"progress": GIVEN}),
         Row(gettext_lazy("skipped"), "abandoned", detail="reason", when={"state": "abandoned"}),
         Row(gettext_lazy("started"), "in_progress", when={"state": "in_progress"}),
@@ -263,7 +265,8 @@ class Timeline:
     def values(self, event: Event) -> Data:
         """What the event brings along, and what follows from that and from those before it."""
         data = event.data
-        mark, reason = mark_of_done(data.get("verified")), str(data.get("reason") or "")
+        word = str(data.get("verification") or OLD_WORDS[data.get("verified")])
+        mark, reason = mark_of_done(word), str(data.get("reason") or "")
         ended, _, note = reason.partition(": ")
         self.runs += event.type == "run.started"
         return {
@@ -277,7 +280,7 @@ class Timeline:
             "weakest": self.weakest,
             "is_document": not self.places.get(self.version),
             "mark": mark,
-            "verdict": mark if "verified" in data and "state" not in data else "",
+            "verdict": word if data.keys() & VERDICTS and "state" not in data else "",
             "end": ENDS.get(ended),
             "note": note,
             "comments": count_words(data["count"]) if "count" in data else "",

@@ -28,6 +28,8 @@ from plans.status import statuses_of
 
 MOST = 200  # conversations listed
 
+FINISHED = ("done", "own_check", "by_word", "undone")  # marks that are no news once they were seen
+
 
 def group_of(wanted: str | None) -> str:
     return "date" if wanted == "date" else "agent"
@@ -166,7 +168,7 @@ def grouped(
             statuses.get(each.plan or 0),
             [call.is_question for call in asking[each.pk]],
         )
-        if each.pk != current and shape in ("done", "by_word") and each.is_seen:
+        if each.pk != current and shape in FINISHED and each.is_seen:
             shape, word = "", ""
         row = Row(
             pk=each.pk,

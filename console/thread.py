@@ -29,6 +29,7 @@ from plans.changes.undone import ChangedSnapshot, UndoHistory, summary
 from plans.models import Attempt, PlanVersion, State, Subtask
 from plans.snapshot import name_of_mark
 from plans.status import mark_of_done
+from plans.verification import Word, verified_in
 
 MESSAGES_PER_PAGE = 200  # messages on a page before "Show earlier"
 MOST_BACK = 1000  # and of one that opens at an older message
@@ -63,6 +64,7 @@ class TurnGroup:
     before: list[TurnGroup] = field(default_factory=list)  # attempts that failed like this one
     is_inside: bool = False  # of the group of an attempt that failed like this one
     is_far: bool = False  # from the end, where a page opens
+    word: str = Word.BY_WORD  # of a subtask that is done
 
     @property
     def first_seq(self) -> int:
@@ -108,7 +110,7 @@ class TurnGroup:
         if turn.state == TurnState.STOPPED:
             return "paused"
         if subtask.state == State.DONE:
-            return mark_of_done(subtask.verified)
+            return mark_of_done(self.word)
         return "todo"
 
     @property
@@ -331,6 +333,10 @@ def groups_of(messages: Iterable[Message]) -> list[TurnGroup]:
         groups[key].messages.append(message)
     # Only what failed or was stopped can have another name by now; most pages hold none.
     attempts = [(g, g.turn.attempt) for g in groups.values() if g.turn and g.subtask]
+    done = {a.subtask.plan_id for _, a in attempts if a.subtask.state == State.DONE}
+    words = {of.pk: known.word for of, known in verified_in(done)}
+    for group, attempt in attempts:
+        group.word = words.get(attempt.subtask_id, Word.BY_WORD)
     old = [(group, attempt) for group, attempt in attempts if attempt.failure_class]
     if not old:
         return list(groups.values())

@@ -1,94 +1,20 @@
-"""What checks came to: the last of each, what a subtask is by them, and how pages show it."""
+"""What checks came to: the last of each, what they settle, and how pages show them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Annotated, NamedTuple, get_args
 
-from django.db.models import F, Max, QuerySet
 from pydantic import BaseModel, Field, JsonValue
 
 from agents.actors import Actor
 from agents.models import ToolCall
 from agents.timestamps import Moment, timestamp
 from plans.check_text import CheckJson, Kind, looks_at, wording
-from plans.models import Attempt, CheckResult, Plan, PlanVersion, Subtask
+from plans.models import Attempt, CheckResult, Plan, PlanVersion, State, Subtask
 from plans.queries import SYSTEM, record_event
-
-Latest = dict[tuple[int, str], CheckResult]  # by subtask and key
-
-
-def latest_results(plan: Plan, subtasks: Iterable[Subtask]) -> Latest:
-    """The newest result of each check; no query for a plan without any."""
-    if not any(each.checks for each in subtasks):
-        return {}
-    return newest(CheckResult.objects.filter(subtask__plan=plan))
-
-
-def of_last_attempt(rows: QuerySet[CheckResult]) -> QuerySet[CheckResult]:
-    """What was seen since the subtask was begun last: each attempt does the work anew."""
-    return rows.exclude(at__lt=F("subtask__started_at"))
-
-
-def newest(rows: QuerySet[CheckResult]) -> Latest:
-    """Of each check, as it came out for what the last attempt has done or is doing."""
-    rows = of_last_attempt(rows).order_by()
-    last = rows.values("subtask", "key").annotate(last=Max("pk")).values("last")
-    return {(each.subtask_id, each.key): each for each in CheckResult.objects.filter(pk__in=last)}
-
-
-def verdict(subtask: Subtask) -> bool | None:
-    """What a done subtask is by its checks and by who has looked: True where each has passed,
-    False where one does not hold any more, None where nothing but the agent's word says so."""
-    definite = newest(CheckResult.objects.filter(subtask=subtask, passed__isnull=False))
-    looked = definite.pop((subtask.pk, ""), None)
-    since = looked.pk if looked is not None else 0
-    verdicts: list[bool | None] = []
-    for check in subtask.checks:
-        result = definite.get((subtask.pk, check["key"]))
-        if result is None or wording(result.asked) != wording(check):
-            verdicts.append(None)
-        else:
-            verdicts.append(result.passed or result.pk < since)
-    if False in verdicts:
-        return False
-    if looked is not None or (verdicts and all(verdicts)):
-        return True
-    return None
-
-
-def untrue_since(subtask: Subtask) -> datetime | None:
-    """When the first of its checks that fail now began to: its first no after its last yes, or
-    after a person has looked."""
-    rows = of_last_attempt(subtask.check_results.filter(passed__isnull=False)).order_by("pk")
-    wanted = {check["key"]: wording(check) for check in subtask.checks}
-    since: dict[str, datetime] = {}
-    for row in rows:
-        if row.passed and not row.key:
-            since.clear()
-        elif row.passed:
-            since.pop(row.key, None)
-        elif wanted.get(row.key) == wording(row.asked):
-            since.setdefault(row.key, row.at)
-    return min(since.values(), default=None)
-
-
-def judge(subtask: Subtask) -> None:
-    """Write down what a done subtask is now; within the transaction that changed its results."""
-    subtask.verified = verdict(subtask)
-    passed = of_last_attempt(subtask.check_results.filter(passed=True))
-    looked = passed.exclude(by="").last()
-    keys = [check["key"] for check in subtask.checks]
-    since = looked.pk if looked is not None else 0
-    later = passed.filter(pk__gt=since, by="", key__in=keys)
-    # Once every check has said yes by itself, nobody's look is needed for it.
-    stands = subtask.verified and not (keys and later.values("key").distinct().count() == len(keys))
-    subtask.looked_by = looked.by if looked is not None and stands else ""
-    subtask.looked_at = looked.at if looked is not None and stands else None
-    subtask.untrue_since = untrue_since(subtask) if subtask.verified is False else None
-    subtask.save(update_fields=["verified", "looked_by", "looked_at", "untrue_since"])
+from plans.verification import Rows, Word, of_last_attempt, result_of, standing, verify
 
 
 def approved_checks(attempt: Attempt) -> list[CheckJson]:
@@ -137,18 +63,36 @@ EVENTS = {True: "check.passed", False: "check.failed", None: "check.not_run"}
 
 
 def announce(plan: Plan, result: CheckResult, by: Actor = SYSTEM) -> None:
-    """Tell what a check came to, or that a person has looked."""
+    """Tell what a check came to, or that a person has looked; and what its subtask is by it."""
+    key = result.subtask.key
     record_event(
         plan,
         EVENTS[result.passed],
         by,
-        subtask=result.subtask.key,
+        subtask=key,
         check=result.key,
         kind=str(result.asked.get("kind") or ""),
         words=looks_at(result.asked)[:500] if result.asked else "",
         said=result.said[:500],
         seconds=round(result.seconds, 3),
     )
+    if result.subtask.state == State.DONE and not result.by:
+        was, now = before_and_after(result)
+        if was != now:
+            record_event(plan, "plan.updated", SYSTEM, subtask=key, verification=now)
+
+
+def before_and_after(result: CheckResult) -> list[Word | None]:
+    """What its subtask was without this result, and is with it; None where it is not done."""
+    subtask = Subtask.objects.select_related("plan").get(pk=result.subtask_id)
+    rows = [*of_last_attempt(subtask.check_results.all())]
+    histories = ([each for each in rows if each.pk < result.pk], rows)
+    return [word_of(subtask, {subtask.pk: each}) for each in histories]
+
+
+def word_of(subtask: Subtask, rows: Rows) -> Word | None:
+    known = verify(subtask.plan, [subtask], rows).get(subtask.pk)
+    return known.word if known else None
 
 
 # As pages and the API show them
@@ -212,24 +156,15 @@ def result_snapshot(result: CheckResult) -> CheckResultSnapshot:
     )
 
 
-def check_snapshots(subtask: Subtask, latest: Latest) -> list[CheckSnapshot]:
+def check_snapshots(subtask: Subtask, rows: Rows) -> list[CheckSnapshot]:
     """Each check of a subtask with its last result, if that was of this very check."""
+    latest = {each.key: each for each in standing(rows.get(subtask.pk, ()))}
     snapshots = []
     for check in subtask.checks:
-        result = latest.get((subtask.pk, check["key"]))
-        same = result is not None and wording(result.asked) == wording(check)
-        last = result_snapshot(result) if result is not None and same else None
+        result = result_of(check, latest)
+        last = result_snapshot(result) if result is not None else None
         snapshots.append(CheckSnapshot.model_construct(**check, result=last))
     return snapshots
-
-
-def last_checked(plan: Plan, subtasks: Sequence[Subtask]) -> str:
-    """When what is done was checked last, or looked at; empty where neither has been."""
-    results = latest_results(plan, subtasks)
-    checks = [check for each in subtasks for check in check_snapshots(each, results)]
-    moments = [check.result.at for check in checks if check.result]
-    looked = [timestamp(each.looked_at) for each in subtasks if each.looked_at]
-    return max([*moments, *looked], default="")
 
 
 class FinishLine(NamedTuple):

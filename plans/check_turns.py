@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from agents import persistence
 from agents.db import in_db
 from agents.engine.handlers import refresh_config
 from agents.engine.steps import Work
 from agents.errors import Conflict, NothingToDo
 from agents.models import Turn
 from plans.attempts import why_over
-from plans.check_results import judge
 from plans.check_runner import Round, run_checks
 from plans.check_text import DETERMINISTIC
 from plans.models import Attempt, Plan, State, Subtask
-from plans.queries import SYSTEM, lock_plan, record_event, reload
+from plans.queries import reload
+from plans.verification import undone_in
 
 
 def prepare_checks(turn: Turn) -> Work:
@@ -27,14 +26,13 @@ async def run_plan_checks(turn: Turn) -> None:
     for key in turn.checkpoint.get("checks_of", []):
         if (round := await in_db(round_of_done, turn, key)) is not None:
             await run_checks(round)
-            await in_db(write_verdict, round)
 
 
 def round_of_done(turn: Turn, key: str) -> Round | None:
-    """What there is to check of a subtask, if it is still done."""
+    """What there is to check of a subtask, if it is still done, and was not undone since."""
     rows = Subtask.objects.filter(plan=turn.plan, key=key, state=State.DONE)
     subtask = rows.select_related("plan__conversation").first()
-    if subtask is None:
+    if subtask is None or undone_in(subtask.plan, [subtask]):
         return None
     only, hard = turn.checkpoint.get("check"), turn.checkpoint.get("deterministic")
     checks = [
@@ -47,19 +45,6 @@ def round_of_done(turn: Turn, key: str) -> Round | None:
     return Round(
         turn, subtask.plan, subtask, attempt, checks, subtask.outcome, rests=False, again=True
     )
-
-
-def write_verdict(round: Round) -> None:
-    """Mark what does not hold any more, or holds again."""
-    with persistence.fenced(round.turn):
-        plan = lock_plan(round.plan)
-        subtask = Subtask.objects.get(pk=round.subtask.pk)
-        was = subtask.verified
-        if subtask.state == State.DONE:
-            judge(subtask)
-        if subtask.verified != was:
-            told = {"subtask": subtask.key, "verified": subtask.verified}
-            record_event(plan, "plan.updated", SYSTEM, **told)
 
 
 def check_budget_of_checks(turn: Turn) -> None:

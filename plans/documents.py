@@ -30,7 +30,7 @@ from agents.tools.base import Tool, validation_sentence
 from plans import actions
 from plans.check_results import CheckSnapshot
 from plans.check_text import looks_at
-from plans.models import Plan, State, Subtask
+from plans.models import Plan, Subtask
 from plans.prompts import TO_CHANGE, Context, plan_context
 from plans.queries import SYSTEM, checklist
 from plans.schemas import PlanDraft, PlanEdit
@@ -39,6 +39,7 @@ from plans.snapshot_reading import plan_snapshot
 from plans.text import text_of
 from plans.tools import TextTools
 from plans.tools import create_plan_tool as create_plan_tool
+from plans.verification import Word
 
 Fields = Mapping[str, object]
 shape = TypeVar("shape", bound=BaseModel)
@@ -141,9 +142,12 @@ STATES = {
     "abandoned": gettext_lazy("abandoned"),
 }
 DONE = {
-    True: gettext_lazy("checked"),
-    False: gettext_lazy("no longer true"),
-    None: gettext_lazy("by the agent’s word"),
+    Word.CHECKED: gettext_lazy("checked"),
+    Word.LOOKED: gettext_lazy("looked at by you"),
+    Word.OWN_CHECK: gettext_lazy("checked by its own check"),
+    Word.BY_WORD: gettext_lazy("by the agent’s word"),
+    Word.UNDONE: gettext_lazy("undone by you"),
+    Word.REGRESSED: gettext_lazy("no longer true"),
 }
 CAME_TO = {
     True: gettext_lazy("passed"),
@@ -188,9 +192,9 @@ def as_markdown(plan: Plan, images: Callable[[Subtask], str] = no_notes) -> str:
 
 def item(subtask: SubtaskSnapshot, images: str) -> str:
     """A line with a box, and below it, indented, what there is to say."""
-    is_done = subtask.state == State.DONE
-    state = str(DONE[subtask.verified] if is_done else STATES.get(subtask.state, subtask.state))
-    state = f"{state}: {subtask.reason}" if subtask.reason and not is_done else state
+    word = subtask.verification
+    state = str(DONE[Word(word)] if word else STATES.get(subtask.state, subtask.state))
+    state = f"{state}: {subtask.reason}" if subtask.reason and not word else state
     state = gettext("failed") if subtask.failed else state
     box = UNTRUE if subtask.is_regressed else BOXES[subtask.state]
     head = f"- {box} **{subtask.name}**"

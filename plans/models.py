@@ -85,6 +85,8 @@ class Plan(models.Model):
     approved_kind = fields.CharField(
         max_length=8, default="person", db_default="person"
     )  # or system
+    # The last version that a person said yes to: `approved_version` moves on without one as well.
+    read_version = models.PositiveIntegerField(null=True, blank=True)
     approved_at = models.DateTimeField(null=True, blank=True)
     run = fields.CharField(max_length=8, choices=Run.choices, default=Run.IDLE)
     pause_reason = fields.CharField(max_length=8, choices=PauseReason.choices, blank=True)
@@ -228,11 +230,11 @@ class Subtask(models.Model):
     )
     checks_made = models.PositiveIntegerField(default=0, db_default=0)
     state = fields.CharField(max_length=11, choices=State.choices, default=State.TODO)
-    # Of one that is done: its checks hold, one does not hold any more, or by the agent's word.
+    # Not read or written any more, see plans/verification.py: they go with the next squash.
     verified = models.BooleanField(null=True, blank=True)
     looked_by = fields.CharField(max_length=150, blank=True, default="", db_default="")
     looked_at = models.DateTimeField(null=True, blank=True)
-    untrue_since = models.DateTimeField(null=True, blank=True)  # where `verified` is false
+    untrue_since = models.DateTimeField(null=True, blank=True)
     reason = fields.CharField(max_length=500, blank=True)
     progress = fields.TextField(blank=True)
     outcome = fields.TextField(blank=True)
@@ -246,9 +248,6 @@ class Subtask(models.Model):
             models.UniqueConstraint(
                 fields=["plan"], condition=Q(state="in_progress"), name="one_subtask_in_progress"
             ),
-        ]
-        indexes = [
-            models.Index(fields=["plan"], condition=Q(verified=False), name="regressed_subtasks")
         ]
         ordering = ["position"]
 
@@ -295,7 +294,8 @@ class CheckResult(models.Model):
 
     `passed` is null where it could not be run. Of those with the same `call`, a finish that is
     being checked, or else the same `turn`, one holds for each check. `by` is the person who looked
-    in its place; without a key they looked at the whole subtask.
+    in its place; without a key they looked at the whole subtask, or, where `passed` is null, took
+    back what they had said of it.
     """
 
     subtask = models.ForeignKey(Subtask, models.CASCADE, related_name="check_results")
@@ -325,6 +325,9 @@ class CheckResult(models.Model):
                 condition=Q(passed__isnull=False, call__isnull=False),
                 name="one_result_per_finish",
             )
+        ]
+        indexes = [
+            models.Index(fields=["subtask"], condition=Q(passed=False), name="failed_results")
         ]
 
     def __str__(self) -> str:

@@ -30,12 +30,13 @@ from django.db.models import (
     Value,
     When,
 )
-from django.db.models.functions import Cast, Coalesce, Concat
+from django.db.models.functions import Cast, Concat
 
 from agents.models import Event, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import one_of_open, prepared
-from plans.models import OPEN, ActivePlan, Attempt, CheckResult, Plan, Run, State, Subtask
+from plans.models import OPEN, ActivePlan, Attempt, CheckResult, Plan, Run, State
 from plans.status import failed_subtasks, statuses_of
+from plans.verification import maybe_untrue, untrue_since
 
 MOST = 500  # of each kind that are looked at
 
@@ -84,17 +85,20 @@ KINDS = {
 
 
 def needs_of(owner: int) -> list[Need]:
-    """Failed plans first, then what waits, the oldest first; six queries, and two more where agents
-    ask in a run. Of a plan one need, the most pressing."""
+    """Failed plans first, then what waits, the oldest first; at most nine queries, two more where
+    agents ask in a run, and six where something is no longer true. Of a plan one need, the most
+    pressing."""
     resting = {row[0]: RestingPlan(*row) for row in resting_plans.rows(owner=owner)}
-    untrue = {row[0]: row for row in regressed_plans.rows(owner=owner)}
+    untrue = {row[0]: row for row in maybe_regressed_plans.rows(owner=owner)}
     needs = [AskingCall(*row).need for row in asking_calls.rows(owner=owner)]
+    regressed = []
     for plan, status in statuses_of({**resting, **untrue}).items():
         kind = KINDS.get(status.name)
         if kind == NeedKind.REGRESSED and plan in untrue:
-            needs.append(need_of_regressed(*untrue[plan]))
+            regressed.append(plan)
         elif kind and kind != NeedKind.REGRESSED and plan in resting:
             needs.append(resting[plan].need(kind))
+    needs += [need_of_regressed(at, *untrue[plan]) for plan, at in untrue_since(regressed).items()]
     needs += [need_of_request(*row) for row in unanswered_requests.rows(owner=owner)]
     return sorted(needs, key=lambda need: (need.kind != NeedKind.FAILED, need.since, need.key))
 
@@ -230,7 +234,7 @@ def pauses_at_a_limit() -> QuerySet[Event]:
 
 
 def need_of_regressed(
-    plan: int, version: int, conversation: int, since: datetime, result: int | None
+    since: datetime, plan: int, version: int, conversation: int, result: int | None
 ) -> Need:
     """Each time that a check says no it is a thing of its own."""
     key = f"{NeedKind.REGRESSED}-{plan}-{result or 0}"
@@ -238,27 +242,19 @@ def need_of_regressed(
 
 
 @prepared
-def regressed_plans(owner: int) -> QuerySet[Plan, Any]:
-    """Plans at rest, or finished, in which something that was done is not true any more."""
-    rows = Subtask.objects.filter(verified=False, state=State.DONE, position__isnull=False)
-    untrue = rows.filter(plan=OuterRef("pk")).order_by("untrue_since")
+def maybe_regressed_plans(owner: int) -> QuerySet[Plan, Any]:
+    """Plans at rest, or finished, in which something that was done may not be true any more."""
     own = Plan.objects.filter(
-        OwnedBy("conversation__owner", cast(Any, owner)), pk__in=rows.values("plan"), run=Run.IDLE
+        OwnedBy("conversation__owner", cast(Any, owner)),
+        pk__in=maybe_untrue().values("plan"),
+        run=Run.IDLE,
     )
     own = own.exclude(state=State.ABANDONED)
     own = own.filter(IsUnset("conversation__parent_call"), IsUnset("conversation__deleted_at"))
     own = own.filter(IsUnset("conversation__archived_at"))
     own = own.filter(Q(card=None) | Q(card__hidden=False))
-    said = CheckResult.objects.filter(subtask__plan=OuterRef("pk"), passed=False).order_by("-pk")
-    return own.values_list(
-        *("pk", "version", "conversation_id"),
-        Coalesce(
-            Subquery(untrue.values("untrue_since")[:1]),
-            Subquery(said.values("at")[:1]),
-            "updated_at",
-        ),
-        Subquery(said.values("pk")[:1]),
-    )[:MOST]
+    said = CheckResult.objects.filter(subtask__plan=OuterRef("pk"), passed=False)
+    return own.values_list("pk", "version", "conversation_id", newest(said, "pk"))[:MOST]
 
 
 def need_of_request(conversation: int, asking: int, since: datetime, last: int | None) -> Need:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from pydantic import BaseModel
 
 from agents.sentences import commas
 from plans.models import Plan, State, Subtask
+from plans.status import mark_of_done
+from plans.verification import Verification, Word
 
 
 class ProgressSnapshot(BaseModel, extra="forbid"):
-    """`done` is checked, by_word and regressed together; `looked` counts those of the checked that
-    a person has looked at."""
+    """`done` is all that follow but `abandoned` together, each of them counted once."""
 
     done: int
     checked: int
-    by_word: int
-    regressed: int
     looked: int
+    own_check: int
+    by_word: int
+    undone: int
+    regressed: int
     abandoned: int
     total: int
     percent: int
@@ -31,11 +35,13 @@ class ProgressSnapshot(BaseModel, extra="forbid"):
         return self.done + self.abandoned
 
     @property
+    def by_verification(self) -> dict[str, int]:
+        return {word: getattr(self, word) for word in Word}
+
+    @property
     def parts(self) -> str:
         """4 checked, 2 by word, 1 no longer true, 1 abandoned: what is zero is left out."""
-        return done_words(
-            self.checked, self.by_word, self.regressed, self.abandoned, looked=self.looked
-        )
+        return done_words(self.by_verification, self.abandoned)
 
     @property
     def checked_words(self) -> str:
@@ -45,7 +51,7 @@ class ProgressSnapshot(BaseModel, extra="forbid"):
     @property
     def unchecked_parts(self) -> str:
         """1 by word, 1 abandoned."""
-        return done_words(0, self.by_word, self.regressed, self.abandoned)
+        return done_words({**self.by_verification, Word.CHECKED: 0}, self.abandoned)
 
     @property
     def words(self) -> str:
@@ -60,51 +66,41 @@ class ProgressSnapshot(BaseModel, extra="forbid"):
     @property
     def runs(self) -> list[tuple[str, int, int]]:
         """What is settled, sorted by how: a mark's name, where it begins, and how many are so."""
-        counts = {
-            "done": self.checked,
-            "by_word": self.by_word,
-            "regressed": self.regressed,
-            "abandoned": self.abandoned,
-        }
+        counts = {mark_of_done(word): getattr(self, word) for word in reversed(Word)}
+        counts["abandoned"] = self.abandoned
         ends = accumulate(counts.values())
         runs = zip(counts.items(), ends, strict=True)
         return [(name, end - count, count) for (name, count), end in runs if count]
 
 
-def progress(plan: Plan, subtasks: Sequence[Subtask]) -> ProgressSnapshot:
-    """A text alone is done with its plan."""
-    done = [each for each in subtasks if each.state == State.DONE]
-    checked = [each for each in done if each.verified]
-    regressed = sum(each.verified is False for each in done)
+def progress(
+    plan: Plan, subtasks: Sequence[Subtask], known: Mapping[int, Verification]
+) -> ProgressSnapshot:
+    """`known` is how those that are done are; a text alone is done with its plan."""
+    words = Counter(known[each.pk].word for each in subtasks if each.pk in known)
+    done = sum(each.state == State.DONE for each in subtasks)
     abandoned = sum(each.state == State.ABANDONED for each in subtasks)
     alone = 100 if plan.state == State.DONE else 0
     total = len(subtasks)
-    return ProgressSnapshot.model_construct(
-        done=len(done),
-        checked=len(checked),
-        by_word=len(done) - len(checked) - regressed,
-        regressed=regressed,
-        looked=sum(bool(each.looked_by) for each in checked),
-        abandoned=abandoned,
-        total=total,
-        percent=round(100 * (len(done) + abandoned) / total) if total else alone,
-    )
+    counts = {"done": done, **{word.value: words[word] for word in Word}, "abandoned": abandoned}
+    percent = round(100 * (done + abandoned) / total) if total else alone
+    return ProgressSnapshot.model_construct(None, **counts, total=total, percent=percent)
 
 
-def done_words(
-    checked: int, by_word: int, regressed: int, abandoned: int = 0, looked: int = 0
-) -> str:
+def done_words(words: Mapping[str, int], abandoned: int = 0) -> str:
     """4 checked, 2 by word, 1 no longer true: what is zero is left out."""
-    of_checked = gettext("{n} checked")
-    if looked:
-        of_checked = gettext("{n} checked, {looked} of them by you")
+    own = words.get(Word.OWN_CHECK, 0)
+    by_own = ngettext("{n} checked by its own check", "{n} checked by their own checks", own)
     parts = (
-        (checked, of_checked),
-        (by_word, gettext("{n} by word")),
-        (regressed, gettext("{n} no longer true")),
+        (words.get(Word.CHECKED, 0), gettext("{n} checked")),
+        (words.get(Word.LOOKED, 0), gettext("{n} looked at by you")),
+        (own, by_own),
+        (words.get(Word.BY_WORD, 0), gettext("{n} by word")),
+        (words.get(Word.UNDONE, 0), gettext("{n} undone by you")),
+        (words.get(Word.REGRESSED, 0), gettext("{n} no longer true")),
         (abandoned, gettext("{n} abandoned")),
     )
-    return commas([words.format(n=n, looked=looked) for n, words in parts if n])
+    return commas([text.format(n=n) for n, text in parts if n])
 
 
 def checked_words(checked: int, total: int) -> str:

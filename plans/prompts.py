@@ -170,7 +170,7 @@ def plan_context(
 
 
 def reference(text: PlanText) -> str:
-    so_far = progress(text.plan, text.subtasks)
+    so_far = progress(text.plan, text.subtasks, {})
     head = f"{text.head}\n"
     if not so_far.total:
         return f"{head}Its goal and content are not shown here: read them with get_plan."

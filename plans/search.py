@@ -33,7 +33,8 @@ from agents.words import question_of
 from plans.models import OPEN as PLAN_OPEN
 from plans.models import SETTLED, SUBTASK_TEXT, Plan, State, Subtask
 from plans.progress import done_words
-from plans.status import Group, Status, statuses_of
+from plans.status import Group, Status, facts_of, status_of, statuses_of
+from plans.verification import maybe_untrue
 
 NEEDS_ME = (Group.FAILED, Group.WAITING)
 OPEN = (*NEEDS_ME, Group.RUNNING, Group.PAUSED, Group.STOPPED)
@@ -69,19 +70,11 @@ class PlanSummary:
     run: str
     settled: int
     total: int
-    checked: int
-    by_word: int
-    regressed: int
     tokens: int
     seconds: float
     created_at: datetime
+    parts: str  # 4 checked, 2 by word, 1 no longer true, 1 abandoned: what is settled, and how
     cost: Decimal | None = None
-
-    @property
-    def parts(self) -> str:
-        """4 checked, 2 by word, 1 no longer true, 1 abandoned: what is settled, and how."""
-        done = (self.checked, self.by_word, self.regressed)
-        return done_words(*done, abandoned=self.settled - sum(done))
 
 
 def search_plans(owner_id: int, wanted: Query) -> QuerySet[Plan]:
@@ -115,11 +108,12 @@ def counts(rows: QuerySet[Plan]) -> dict[str, int]:
 
 
 def groups_of(rows: QuerySet[Plan]) -> tuple[dict[int, Group], Counter[str]]:
-    """By plan, where a column does not say it: of those that are open, not true any more or being
-    looked at again. Then how many all others are, whose groups are called as their state is."""
+    """By plan, where a column does not say it: of those that are open, that may not be true any
+    more or are being looked at again. Then how many all others are, which are called as their
+    state is."""
     looked = Turn.objects.filter(lane=Lane.CHECK, plan=OuterRef("pk"), state=TurnState.WAITING)
-    untrue = Subtask.objects.filter(plan=OuterRef("pk"), position__isnull=False, verified=False)
-    done = Q(state=State.DONE) & (Exists(untrue) | Exists(looked))
+    untrue = Q(pk__in=maybe_untrue().values("plan"))
+    done = Q(state=State.DONE) & (untrue | Exists(looked))
     unsaid = Case(When(Q(state__in=PLAN_OPEN) | done, then="pk"))
     read = list(rows.order_by().values_list(unsaid, "state").annotate(n=Count("pk")))
     statuses = statuses_of(plan for plan, _, _ in read if plan)
@@ -144,15 +138,12 @@ def page(rows: QuerySet[Plan], sort: str, start: int, count: int) -> list[PlanSu
 
 
 def rows_of(plan_ids: Sequence[int]) -> list[PlanSummary]:
-    names = [field.name for field in fields(PlanSummary) if field.name != "status"]
-    statuses = statuses_of(plan_ids)
+    names = [each.name for each in fields(PlanSummary) if each.name not in ("status", "parts")]
+    facts = facts_of(plan_ids)
     plans = Plan.objects.filter(pk__in=plan_ids).annotate(
         agent=F("conversation__agent_id"),
         settled=subtasks(Q(state__in=SETTLED)),
         total=subtasks(Q()),
-        checked=subtasks(Q(state=State.DONE, verified=True)),
-        by_word=subtasks(Q(state=State.DONE, verified=None)),
-        regressed=subtasks(Q(state=State.DONE, verified=False)),
         tokens=Coalesce(spent(Sum(TOKENS)), 0),
         seconds=seconds(),
         cost=spent(Sum("cost")),
@@ -160,10 +151,11 @@ def rows_of(plan_ids: Sequence[int]) -> list[PlanSummary]:
     return [
         PlanSummary(
             **row | {"seconds": (row["seconds"] or timedelta()).total_seconds()},
-            status=statuses[row["id"]],
+            status=status_of(of := facts[row["id"]]),
+            parts=done_words(of.words, row["settled"] - sum(of.words.values())),
         )
         for row in plans.values(*names)
-        if row["id"] in statuses
+        if row["id"] in facts
     ]
 
 

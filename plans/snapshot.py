@@ -18,6 +18,7 @@ from plans.models import PLAN_TEXT, SUBTASK_TEXT, Plan, Run, State
 from plans.progress import ProgressSnapshot
 from plans.schemas import why_too_many
 from plans.status import ENDED, MARKS, STATUSES, Status, mark_of_done
+from plans.verification import Word
 
 Json = dict[str, JsonValue]
 OF_ROW = (
@@ -83,10 +84,13 @@ class SubtaskSnapshot:
     outcome: str
     result: JsonValue
     checks: list[CheckSnapshot]
+    verification: str | None
     verified: bool | None
     looked_by: str
     looked_at: Moment | None
     untrue_since: Moment | None
+    undone_by: str
+    undone_at: Moment | None
     comment: str
     error: str
     failed: bool
@@ -110,17 +114,22 @@ class SubtaskSnapshot:
     @property
     def is_by_word(self) -> bool:
         """Done, and nothing but the agent's word says so."""
-        return self.state == State.DONE and self.verified is None
+        return self.verification == Word.BY_WORD
+
+    @property
+    def is_unseen(self) -> bool:
+        """Done, and no person has approved its checks or looked."""
+        return self.verification in (Word.BY_WORD, Word.OWN_CHECK)
 
     @property
     def is_regressed(self) -> bool:
-        return self.state == State.DONE and self.verified is False
+        return self.verification == Word.REGRESSED
 
     @property
     def mark(self) -> str:
         """The shape that stands for it."""
-        if self.state == State.DONE:
-            return mark_of_done(self.verified)
+        if self.verification:
+            return mark_of_done(self.verification)
         if self.failed:
             return "check_failed" if self.failure == "check" else "failed"
         return self.state
@@ -165,11 +174,6 @@ class SubtaskSnapshot:
         """When it was checked last, or looked at; empty where neither has been."""
         results = [each.result.at for each in self.checks if each.result]
         return max([*results, self.looked_at or ""])
-
-    @property
-    def untrue_at(self) -> str:
-        """Since when a check has said no; of older rows the last time is known alone."""
-        return self.untrue_since or self.checked_at
 
 
 class PlanSnapshot(BaseModel, extra="forbid"):

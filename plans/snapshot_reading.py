@@ -17,7 +17,7 @@ from agents.timestamps import timestamp
 from plans.attempts import AttemptSummary, attempts_of, times_of_plan, used_by
 from plans.changes.recorded import recordings_of
 from plans.changes.undone import ChangedSnapshot, UndoHistory, summary
-from plans.check_results import Latest, check_snapshots, latest_results
+from plans.check_results import CheckSnapshot, check_snapshots
 from plans.check_text import DETERMINISTIC
 from plans.comments import kept_comments
 from plans.models import SUBTASK_TEXT, ActivePlan, CheckResult, Plan, State, Subtask
@@ -33,6 +33,7 @@ from plans.snapshot import (
     SubtaskSnapshot,
 )
 from plans.status import Asking, Facts, status_of
+from plans.verification import FILLED, Verification, Word, results_in, verify
 
 MOMENTS = ("approved_at", "created_at", "updated_at", "finished_at")
 
@@ -67,18 +68,25 @@ def snapshot_of(plan: Plan, seq: int, open_turns: list[Turn]) -> PlanSnapshot:
     rows = checklist.models(plan=plan.pk)
     attempts = attempts_of(plan)
     comments = kept_comments(plan)
-    results = latest_results(plan, rows)
+    has_results = any(each.checks or each.state == State.DONE for each in rows)
+    results = results_in([plan.pk] if has_results else [])
+    known = verify(plan, rows, results)
     changes = changes_in(plan, rows, attempts)
     turns = [turn for turn in open_turns if turn.plan == plan.pk and turn.lane != Lane.CHAT]
     run = [turn for turn in turns if turn.lane == Lane.RUN]
     looking = next((turn for turn in turns if turn.lane == Lane.CHECK), None)
     subtasks = [
         subtask_snapshot(
-            each, attempts[each.pk], changes[each.key], comments.get(each.pk, ""), results
+            each,
+            attempts[each.pk],
+            changes[each.key],
+            comments.get(each.pk, ""),
+            check_snapshots(each, results),
+            known.get(each.pk),
         )
         for each in rows
     ]
-    so_far, asking = progress(plan, rows), Asking.of(turns)
+    so_far, asking = progress(plan, rows, known), Asking.of(turns)
     retries = [turn.not_before for turn in run if turn.not_before]
     facts = facts_of_snapshot(plan, subtasks, so_far, asking.facts(turns))
     status, seconds = status_of(facts), times_of_plan(plan, attempts).document()
@@ -126,9 +134,7 @@ def facts_of_snapshot(
         has_subtasks=bool(subtasks),
         is_tried=any(each.attempts for each in subtasks),
         has_failed=any(each.failed for each in subtasks),
-        has_checked=bool(so_far.checked),
-        has_by_word=bool(so_far.by_word),
-        has_regressed=bool(so_far.regressed),
+        words=so_far.by_verification,
         **of_turns,
     )
 
@@ -212,7 +218,8 @@ def subtask_snapshot(
     summary: AttemptSummary,
     changes: ChangedSnapshot | None,
     comment: str,
-    results: Latest,
+    checks: list[CheckSnapshot],
+    known: Verification | None,
 ) -> SubtaskSnapshot:
     failed = subtask.state == State.TODO and bool(summary.last_error)
     return SubtaskSnapshot(
@@ -224,11 +231,8 @@ def subtask_snapshot(
         progress=subtask.progress,
         outcome=subtask.outcome,
         result=subtask.result,
-        checks=check_snapshots(subtask, results),
-        verified=subtask.verified if subtask.state == State.DONE else None,
-        looked_by=subtask.looked_by,
-        looked_at=timestamp(subtask.looked_at),
-        untrue_since=timestamp(subtask.untrue_since),
+        checks=checks,
+        **verification_of(known),
         comment=comment,
         error=summary.last_error if failed else "",
         failed=failed,
@@ -240,6 +244,21 @@ def subtask_snapshot(
         finished_at=timestamp(subtask.finished_at),
         **summary.used.document(),
     )
+
+
+def verification_of(known: Verification | None) -> dict[str, Any]:
+    """The fields that follow from what it is known to be done by."""
+    word, by, at = known or (None, "", None)
+    looked, undone = word == Word.LOOKED, word == Word.UNDONE
+    return {
+        "verification": word,
+        "verified": True if word in FILLED else False if word == Word.REGRESSED else None,
+        "looked_by": by if looked else "",
+        "looked_at": timestamp(at) if looked else None,
+        "untrue_since": timestamp(at) if word == Word.REGRESSED else None,
+        "undone_by": by if undone else "",
+        "undone_at": timestamp(at) if undone else None,
+    }
 
 
 @prepared

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
@@ -17,6 +18,7 @@ from agents.errors import NotFound
 from agents.models import Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import one_of, one_of_open, prepared
 from plans.models import Attempt, Plan, Run, State, Subtask
+from plans.verification import FILLED, Word, words_in
 
 
 class Group(StrEnum):
@@ -61,7 +63,9 @@ class Status:
 
 FINISHED = {
     "done": gettext_lazy("Finished, checked"),
+    "own_check": gettext_lazy("Finished, checked by its own check"),
     "by_word": gettext_lazy("Finished, by the agent’s word"),
+    "undone": gettext_lazy("Finished, undone by you"),
     "regressed": gettext_lazy("Finished, no longer true"),
 }
 STATUSES = {
@@ -98,7 +102,10 @@ MARKS = {
     "todo": gettext_lazy("To do"),
     "in_progress": gettext_lazy("In progress"),
     "done": gettext_lazy("Done, checked"),
+    "looked": gettext_lazy("Done, looked at by you"),
+    "own_check": gettext_lazy("Done, checked by its own check"),
     "by_word": gettext_lazy("Done, by the agent’s word"),
+    "undone": gettext_lazy("Undone by you"),
     "check_failed": gettext_lazy("A check failed"),
     "regressed": gettext_lazy("No longer true"),
     "abandoned": gettext_lazy("Abandoned"),
@@ -138,12 +145,14 @@ class Facts(NamedTuple):
     has_subtasks: bool
     is_tried: bool
     has_failed: bool  # a subtask that is to do, by its last attempt
-    has_checked: bool  # of what is done, as the two that follow
-    has_by_word: bool
-    has_regressed: bool
+    words: Mapping[str, int]  # how many of its subtasks are done so
     is_held: bool  # a turn waits for the model's next try
     asks_question: bool
     asks_approval: bool
+
+    @property
+    def has_regressed(self) -> bool:
+        return bool(self.words.get(Word.REGRESSED))
 
 
 def status_of(facts: Facts) -> Status:
@@ -152,17 +161,14 @@ def status_of(facts: Facts) -> Status:
         return status
     if status.name != "done" or not facts.has_subtasks:  # a text that was never approved
         return replace(status, is_finished=True)
-    mark = weakest_mark(
-        checked=facts.has_checked, by_word=facts.has_by_word, regressed=facts.has_regressed
-    )
-    return replace(status, is_finished=True, mark=mark)
+    return replace(status, is_finished=True, mark=weakest_mark(facts.words))
 
 
-def weakest_mark(*, checked: bool, by_word: bool, regressed: bool) -> str:
-    """The mark of a plan whose done subtasks are so: a filled tick says that all are checked."""
-    if regressed:
-        return "regressed"
-    return "by_word" if by_word or not checked else "done"
+def weakest_mark(words: Mapping[str, int]) -> str:
+    """The mark of a plan of whose done subtasks so many are so: a filled tick says that all are
+    checked or looked at."""
+    weakest = next((word for word in Word if words.get(word)), Word.BY_WORD)
+    return "done" if weakest in FILLED else weakest.value
 
 
 def name_of(facts: Facts) -> str:
@@ -206,12 +212,12 @@ def name_of_run(facts: Facts) -> str:
     return "stopped" if facts.is_tried else "ready"
 
 
-def mark_of_done(verified: bool | None) -> str:
-    """Of a subtask: checked, no longer true, or done by the agent's word alone."""
-    return {True: "done", False: "regressed", None: "by_word"}[verified]
+def mark_of_done(word: str) -> str:
+    """The shape that stands for a subtask that is done so."""
+    return "done" if word == Word.CHECKED else str(word)
 
 
-# The facts of many plans, in two queries, and two more where something waits
+# The facts of many plans: two queries, two more where something waits, three of what is done
 
 
 def statuses_of(plan_ids: Iterable[int]) -> dict[int, Status]:
@@ -234,17 +240,20 @@ def facts_of(plan_ids: Iterable[int]) -> dict[int, Facts]:
     for turn in open_turns_of_plans.models(plans=plans):
         turns[turn.plan].append(turn)
     asking = Asking.of(turn for each in turns.values() for turn in each)
-    return {
-        plan: Facts(*row, **asking.facts(turns[plan]))
-        for plan, *row in facts_in_rows.rows(plans=plans)
-    }
+    rows, facts = facts_in_rows.rows(plans=plans), {}
+    words = words_in(plan for plan, *_, done in rows if done)
+    for plan, *row, done in rows:
+        words[plan][Word.BY_WORD] += done - words[plan].total()
+        facts[plan] = Facts(*[*row, words[plan]], **asking.facts(turns[plan]))
+    return facts
 
 
 @prepared
 def facts_in_rows(plans: list[int]) -> QuerySet[Plan, Any]:
-    """A plan's key and, in their order, the fields of `Facts` but for what its turns ask."""
+    """A plan's key and, in their order, the fields of `Facts` up to `words`; how many of its
+    subtasks are done."""
     listed = Subtask.objects.filter(plan=OuterRef("pk"), position__isnull=False)
-    done = listed.filter(state=State.DONE)
+    done = listed.filter(state=State.DONE).order_by().values("plan").annotate(n=Count("pk"))
     hidden_card = Exists(Message.objects.filter(pk=OuterRef("card"), hidden=True))
     said: dict[str, Any] = {
         "is_confirmed": Q(approved_version__isnull=False, approved_version=F("version")),
@@ -253,9 +262,7 @@ def facts_in_rows(plans: list[int]) -> QuerySet[Plan, Any]:
         "has_subtasks": Exists(listed),
         "is_tried": Exists(listed.filter(attempts__isnull=False)),
         "has_failed": Exists(failed_subtasks()),
-        "has_checked": Exists(done.filter(verified=True)),
-        "has_by_word": Exists(done.filter(verified=None)),
-        "has_regressed": Exists(done.filter(verified=False)),
+        "done": Coalesce(Subquery(done.values("n")), 0),
     }
     rows = Plan.objects.filter(one_of("pk", plans)).annotate(**said)
     return rows.values_list("pk", "state", "reason", "run", "pause_reason", *said)

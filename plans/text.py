@@ -35,6 +35,7 @@ from plans.models import (
     SubtaskComment,
 )
 from plans.status import statuses_of
+from plans.verification import Verification, Word, results_in, verify
 
 MOST_TOKENS = 12_000  # of what get_plan answers: 500 subtasks are named in less
 NAME_BYTES = (2000, 120, 30)  # names are shortened where not all of them fit
@@ -51,7 +52,14 @@ LEFT_OUT = (
     "you change or judge it."
 )
 # What the system knows of it beside the agent's word, which needs none of its own.
-KNOWN = {True: " (checked)", False: " (its checks say no now)", None: ""}
+KNOWN = {
+    Word.CHECKED: " (checked)",
+    Word.LOOKED: " (the person has looked at it)",
+    Word.OWN_CHECK: " (checked by its own check)",
+    Word.BY_WORD: "",
+    Word.UNDONE: " (the person has undone its changes)",
+    Word.REGRESSED: " (its checks say no now)",
+}
 FIRST, THEN, LAST, NEVER = range(4)  # in which order parts get the room
 
 
@@ -105,13 +113,14 @@ def beginning(text: str, width: int) -> str:
 
 @dataclass(frozen=True)
 class PlanText:
-    """A plan with its checklist, as models read it. `about` says how it stands; `comments` are
-    those that a person has sent, by the subtask's id."""
+    """A plan with its checklist, as models read it. `about` says how it stands, `known` how what is
+    done is known to be so; `comments` are those that a person has sent, by the subtask's id."""
 
     plan: Plan
     subtasks: Sequence[Subtask]
     about: str
     comments: Mapping[int, Sequence[SubtaskComment]] = field(default_factory=dict)
+    known: Mapping[int, Verification] = field(default_factory=dict)
 
     def within(
         self, room: int | None, states: Collection[str] = ANY, *, reads_on: bool = True
@@ -145,7 +154,7 @@ class PlanText:
 
     def row(self, subtask: Subtask, is_shown: bool) -> Part:
         rank = LAST if subtask.is_settled else FIRST
-        mark, said = mark_of(subtask), f" ({subtask.reason})" if subtask.reason else ""
+        mark, said = self.mark_of(subtask), f" ({subtask.reason})" if subtask.reason else ""
         if subtask.state == State.DONE:
             said = f": {subtask.outcome}"
         state, name = subtask.state, f"{subtask.key} {subtask.name}"
@@ -164,6 +173,10 @@ class PlanText:
             found.append(f"Its last attempt failed: {error}")
         return found
 
+    def mark_of(self, subtask: Subtask) -> str:
+        known = self.known.get(subtask.pk)
+        return KNOWN[known.word] if known else ""
+
     def whole(self, key: str) -> str | None:
         """All of one part, as it was written; None where there is none with this key."""
         if key in PARTS:
@@ -174,7 +187,7 @@ class PlanText:
         state = f" [{subtask.state}]" if subtask.state else ""
         said = {"Reason": subtask.reason, "Outcome": subtask.outcome}
         lines = [f"{label}: {text}" for label, text in said.items() if text]
-        head = f"{key}{state} {subtask.name}{mark_of(subtask)}"
+        head = f"{key}{state} {subtask.name}{self.mark_of(subtask)}"
         return "\n".join([head, *lines, *self.details(subtask)])
 
 
@@ -183,10 +196,6 @@ def told(parts: Sequence[Part], room: int | None, reads_on: bool) -> list[str]:
     lines = fitted(parts, room)
     is_whole = lines == [part.whole for part in parts]
     return lines if is_whole or not reads_on else [*lines, LEFT_OUT]
-
-
-def mark_of(subtask: Subtask) -> str:
-    return KNOWN[subtask.verified] if subtask.state == State.DONE else ""
 
 
 def result_of(subtask: Subtask) -> list[str]:
@@ -225,7 +234,13 @@ def text_of(plan: Plan) -> PlanText:
     if takes_comments(plan):
         for each in sent_comments.models(plan=plan.pk):
             comments[each.subtask_id].append(each)
-    return PlanText(plan, listed_subtasks.models(plan=plan.pk), standing(plan), comments)
+    rows = listed_subtasks.models(plan=plan.pk)
+    return PlanText(plan, rows, standing(plan), comments, known_of(plan, rows))
+
+
+def known_of(plan: Plan, subtasks: Sequence[Subtask]) -> dict[int, Verification]:
+    has_done = any(each.state == State.DONE for each in subtasks)
+    return verify(plan, subtasks, results_in([plan.pk])) if has_done else {}
 
 
 def standing(plan: Plan) -> str:
@@ -269,7 +284,7 @@ def approved_text(plan: Plan) -> PlanText:
             subtask.state = State.ABANDONED
         subtasks.append(subtask)
     approved = at_version(plan, kept)
-    return PlanText(approved, subtasks, standing(approved))
+    return PlanText(approved, subtasks, standing(approved), known=known_of(plan, subtasks))
 
 
 def at_version(plan: Plan, kept: PlanVersion) -> Plan:

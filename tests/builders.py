@@ -13,7 +13,7 @@ from agents.actors import AGENT
 from agents.errors import TurnWaits
 from agents.models import Conversation, ToolCall, Turn, TurnState
 from plans import actions
-from plans.models import Plan
+from plans.models import CheckResult, Plan, State, Subtask
 from plans.schemas import PlanDraft
 from tests.inner import (
     Endpoint,
@@ -174,3 +174,18 @@ def finish(turn: Turn, outcome: str = "done") -> None:
     """Its attempt is over, and the subtask done by the agent's word."""
     calls(turn, "finish_subtask", {"outcome": outcome})
     end(turn, TurnState.DONE)
+
+
+SEEN = {"key": "c1", "kind": "file", "path": "a.txt", "exists": True}
+
+
+def known_by(subtask: Subtask, word: str, by: str = "alice") -> None:
+    """Done, and known to be so by this: the rows that its checks, or a person, would leave."""
+    checks = [] if word in ("by_word", "looked") else [SEEN]
+    rows = Subtask.objects.filter(pk=subtask.pk)
+    rows.update(state=State.DONE, checks=checks, checks_made=len(checks), started_at=None)
+    results = [True, False] if word == "regressed" else [True] if checks else []
+    for passed in results:
+        CheckResult.objects.create(subtask=subtask, key="c1", asked=SEEN, passed=passed)
+    if word == "looked":
+        CheckResult.objects.create(subtask=subtask, passed=True, by=by)

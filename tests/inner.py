@@ -406,3 +406,4 @@ from plans.text_plans import plan_in_text
 from plans.tools import GetPlan, parts_of, text_and_standing, waits_for
 from plans.turn_handlers import repair_one
 from plans.verdicts import finding_of
+from plans.verification import Verification, Word

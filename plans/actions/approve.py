@@ -59,7 +59,8 @@ def approve_plan(
 
 def save_approval(plan: Plan, version: int, by: str) -> None:
     """One compare-and-set, so that two people cannot approve two different things."""
-    approval = {"approved_version": version, "approved_by": by, "approved_kind": PERSON}
+    approval = {"approved_version": version, "read_version": version, "approved_by": by}
+    approval |= {"approved_kind": PERSON}
     same = Plan.objects.filter(pk=plan.pk, version=version)
     if not same.update(**approval, approved_at=timezone.now()):
         sentence = gettext("The plan has just changed. Nothing was started.")

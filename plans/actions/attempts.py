@@ -30,9 +30,9 @@ from plans.check_results import (
     approved_checks,
     failed_words,
     has_passed,
-    judge,
     last_refused,
     refusals,
+    word_of,
 )
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.queries import (
@@ -51,6 +51,7 @@ from plans.queries import (
 from plans.schemas import LONGEST_TEXT, plain
 from plans.search import index_plan
 from plans.tracing import operation
+from plans.verification import Word, results_in
 
 
 def plan_of(turn: Turn) -> Plan:
@@ -192,13 +193,12 @@ def close_attempt(plan: Plan, turn: Turn, attempt: Attempt) -> None:
         attempt.save(update_fields=["failure_class", "error"])
         put_back(subtask)
     if subtask.state == State.DONE:
-        if checks:
-            judge(subtask)
         index_plan(plan)
     by = AGENT if report is not None else SYSTEM
     moved: dict[str, Any] = {"state": subtask.state, "error": attempt.error}
     if subtask.state == State.DONE:
-        moved["verified"] = subtask.verified
+        known = word_of(subtask, results_in([plan.pk])) if checks else Word.BY_WORD
+        moved["verification"] = known
     record_event(plan, "plan.updated", by, subtask=subtask.key, **moved)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 
 from django.db import transaction
@@ -21,7 +22,7 @@ from plans.actions.run import start_run
 from plans.actions.verb import demand_confirmed, verb
 from plans.actions.versions import find
 from plans.baselines import take
-from plans.check_results import announce, judge, last_not_run
+from plans.check_results import announce, last_not_run
 from plans.check_text import DETERMINISTIC
 from plans.expected_version import NOT_CHANGED
 from plans.models import CheckResult, Plan, Run, State, Subtask
@@ -34,6 +35,7 @@ from plans.queries import (
     record_event,
 )
 from plans.tracing import operation
+from plans.verification import undone_in
 
 
 @verb("check_plan", no_child=True)
@@ -47,10 +49,23 @@ def check_plan(
     """
     if check_turns_of(plan).filter(state__in=Turn.OPEN_STATES).exists():
         raise Conflict(gettext("The checks of this plan are being run already."))
-    return queue_checks(plan, by, work_for(plan, key, check, deterministic=deterministic))
+    done = [find(plan, key)] if key else list(checklist(plan))
+    undone = undone_in(plan, done)
+    if key and undone:
+        sentence = gettext("{key} is undone: its checks rest until its changes are put back.")
+        raise Conflict(sentence.format(key=key))
+    work = work_for(plan, key, check, deterministic=deterministic, resting=undone)
+    return queue_checks(plan, by, work)
 
 
-def work_for(plan: Plan, key: str = "", check: str = "", *, deterministic: bool) -> Checkpoint:
+def work_for(
+    plan: Plan,
+    key: str = "",
+    check: str = "",
+    *,
+    deterministic: bool,
+    resting: Collection[int] = (),
+) -> Checkpoint:
     """What a turn that runs these checks goes by. Raises Refused where there is none to run."""
     done = [find(plan, key)] if key else list(checklist(plan).filter(state=State.DONE))
     if key and done[0].state != State.DONE:
@@ -58,7 +73,9 @@ def work_for(plan: Plan, key: str = "", check: str = "", *, deterministic: bool)
         raise Conflict(sentence.format(key=key))
     kinds = DETERMINISTIC if deterministic else (*DETERMINISTIC, "review")
     wanted = [
-        each.key for each in done if any(one["kind"] in kinds for one in of_name(each, check))
+        each.key
+        for each in done
+        if each.pk not in resting and any(one["kind"] in kinds for one in of_name(each, check))
     ]
     if check and not of_name(done[0], check):
         raise NotFound(no_check(key, check))
@@ -95,7 +112,6 @@ def look_at(plan: Plan, key: str, by: Actor, version: int | None = None, check: 
             sentence = gettext("{key} is done already: nothing waits for its check {check}.")
             raise Conflict(sentence.format(key=key, check=check[:20]))
         result = CheckResult.objects.create(subtask=subtask, passed=True, by=name_of(by))
-        judge(subtask)
         announce(plan, result, by)
         return plan
     left = last_not_run(subtask)

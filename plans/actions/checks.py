@@ -9,7 +9,6 @@ from agents.errors import Conflict, Invalid, NotFound
 from plans.actions.verb import Demands, text_verb, verb
 from plans.actions.versions import changed_text, find, find_unstarted, rewrite
 from plans.check_permission import demand_runnable
-from plans.check_results import judge
 from plans.check_text import MOST_CHECKS, Check, with_keys
 from plans.expected_version import NOT_CHANGED
 from plans.models import Plan, State, Subtask
@@ -79,10 +78,11 @@ def add_to_done(plan: Plan, subtask: Subtask, check: Check, by: Actor) -> Plan:
     was_confirmed = plan.is_confirmed
     plan.version += 1
     if was_confirmed:
+        if plan.read_version == plan.approved_version:
+            plan.read_version = plan.version
         plan.approved_version = plan.version
-    plan.save(update_fields=["version", "approved_version", "updated_at"])
+    plan.save(update_fields=["version", "approved_version", "read_version", "updated_at"])
     explanation = gettext("Added a check to “{name}”").format(name=subtask.name)
     save_version(plan, by, explanation)
-    judge(subtask)
     record_event(plan, "plan.updated", by, version=plan.version, explanation=explanation)
     return plan

@@ -16,10 +16,8 @@ from agents.sentences import commas
 from plans.actions.documents import give_up_version
 from plans.actions.run import stop_plan
 from plans.actions.verb import verb
-from plans.check_results import last_checked
 from plans.in_force import is_in_force
-from plans.models import OPEN, ActivePlan, Plan, Run, State, Subtask
-from plans.progress import progress
+from plans.models import OPEN, ActivePlan, Plan, Run, State
 from plans.queries import (
     check_turns_of,
     checklist,
@@ -30,6 +28,7 @@ from plans.queries import (
     save_run,
 )
 from plans.search import index_plan
+from plans.snapshot_reading import plan_snapshot
 
 NOTHING_DONE = "every subtask was skipped"
 
@@ -87,21 +86,13 @@ def finish_plan(plan: Plan, outcome: str, by: Actor, is_in_chat: bool = False) -
     record_event(plan, "plan.finished", by, state=plan.state)
     meta: dict[str, object] = {"closing": plan.pk, "said": is_in_chat}
     if rows and plan.state == State.DONE:  # the system's own word of now, beside the model's
-        places = {"by_word_at": places_of(rows, None), "regressed_at": places_of(rows, False)}
-        at = {"at": last_checked(plan, rows)}
-        meta["checked"] = {**progress(plan, rows).model_dump(), **places, **at}
+        meta["checked"] = plan_snapshot(plan).checked
     text = "" if is_in_chat else outcome
     message = add_message(plan.conversation, Message.Kind.NOTICE, text, meta=meta, stays=True)
     # So that it is drawn anew with the plan, and is history once a retry lets the plan go on.
     plan.run_options = {**plan.run_options, "ended": message.pk}
     plan.save(update_fields=["run_options"])
     return plan
-
-
-def places_of(rows: list[Subtask], verified: bool | None) -> list[int]:
-    """The numbers of those that are done so: None by the agent's word, False no longer true."""
-    done = (each.state == State.DONE and each.verified is verified for each in rows)
-    return [number for number, is_so in enumerate(done, 1) if is_so]
 
 
 @verb("delete_plan")

@@ -8,13 +8,13 @@ since. An undo that was undone put the change back, so it needs no rule of its o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from django.db.models import QuerySet
+from django.db.models import Max, Q, QuerySet
 
 from agents.changes.authorship import Origin
 from agents.changes.compare import Change, Version
@@ -22,7 +22,7 @@ from agents.changes.store import Store, StoreBroken
 from agents.changes.undo_preview import sides_of
 from agents.changes.undo_steps import Step, as_changes, read_steps
 from agents.models import Recording, Undo
-from agents.statements import prepared
+from agents.statements import one_of, prepared
 from agents.timestamps import Moment, timestamp
 from plans.changes.held import composed_changes
 from plans.changes.recorded import ChangeCounts, Changes, changes_of, recordings_of, sums_document
@@ -52,9 +52,18 @@ NOTHING = TakenBack()
 
 
 @prepared
-def undos_in(conversation: int) -> QuerySet[Undo]:
-    rows = Undo.objects.filter(conversation=conversation, finished_at__isnull=False)
+def undos_in(conversations: list[int]) -> QuerySet[Undo]:
+    rows = Undo.objects.filter(one_of("conversation", conversations), finished_at__isnull=False)
     return rows.order_by("pk")
+
+
+@prepared
+def last_written(plans: list[int]) -> QuerySet[Recording, tuple[int, datetime]]:
+    """When the last attempt that changed files began, by subtask."""
+    rows = Recording.objects.filter(one_of("turn__attempt__subtask__plan", plans))
+    rows = rows.filter(Q(files__gt=0) | Q(unsure__gt=0)).order_by()
+    begun = rows.values("turn__attempt__subtask").annotate(last=Max("began_at"))
+    return begun.values_list("turn__attempt__subtask", "last")
 
 
 def subject_of_turn(turn: int) -> str:
@@ -102,15 +111,47 @@ def summary(recordings: list[Recording], undone: TakenBack = NOTHING) -> Changed
 def undos_about(plan: Plan) -> list[tuple[Undo, str]]:
     """What was taken back of the plan or its subtasks, and what was brought back, in their order;
     each with the subtask's key, empty for the plan."""
+    return by_plan([plan.conversation_id])[str(plan.pk)]
+
+
+def by_plan(conversations: list[int]) -> dict[str, list[tuple[Undo, str]]]:
+    """The same of all plans in these conversations, by number."""
     subjects: dict[int, str] = {}
-    found = []
-    for row in undos_in.models(conversation=plan.conversation_id):
+    found = defaultdict(list)
+    for row in undos_in.models(conversations=conversations):
         subject = subjects.get(row.reverses_id or 0) or row.subject
         subjects[row.pk] = subject
         kind, _, about = subject.partition(":")
         number, _, key = about.partition("/")
-        if kind in ("plan", "subtask") and number == str(plan.pk):
-            found.append((row, key))
+        if kind in ("plan", "subtask"):
+            found[number].append((row, key))
+    return found
+
+
+def undone_subtasks(subtasks: Mapping[int, tuple[int, int, str]]) -> dict[int, Undo]:
+    """Those of which an undo has taken back all that they changed, by id, with the undo; each is
+    given with its conversation, plan and key.
+
+    The rows say so where each undo took all or brought back all; of others the files are asked.
+    """
+    about = by_plan([*{each[0] for each in subtasks.values()}]) if subtasks else {}
+    plans = [plan for plan in {plan for _, plan, _ in subtasks.values()} if str(plan) in about]
+    wrote = dict(last_written.rows(plans=plans)) if plans else {}
+    takes_back: dict[int, bool] = {}
+    for row, _ in (each for rows in about.values() for each in rows):
+        takes_back[row.pk] = not takes_back.get(row.reverses_id or 0, False)
+    found: dict[int, Undo] = {}
+    for pk in wrote.keys() & subtasks.keys():
+        conversation, plan, key = subtasks[pk]
+        rows = [row for row, of in about[str(plan)] if of in ("", key)]
+        rows = [row for row in rows if row.created_at > wrote[pk]]
+        last = next((row for row in reversed(rows) if takes_back[row.pk]), None)
+        is_gone = last is not None and last == rows[-1]
+        if not all(row.whole for row in rows):
+            recordings = [*Recording.objects.filter(turn__attempt__subtask=pk).order_by("turn")]
+            is_gone = bool(UndoHistory(conversation).of_plan(plan, recordings, key).at)
+        if last is not None and is_gone:
+            found[pk] = last
     return found
 
 
@@ -123,7 +164,7 @@ class UndoHistory:
 
     @cached_property
     def rows(self) -> list[Undo]:
-        return undos_in.models(conversation=self.conversation)
+        return undos_in.models(conversations=[self.conversation])
 
     def of_turn(self, turn: int, recordings: list[Recording]) -> TakenBack:
         return self.taken_back(recordings, {subject_of_turn(turn)}, recordings)

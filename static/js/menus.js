@@ -159,7 +159,7 @@ let looked = ""; // what the page showed when its server was last told that some
 async function look() {
   const { conversation } = byId("app").dataset;
   const isNews = byId(`conversation-${conversation}`)?.querySelector(
-    '.mark:is([data-status="done"], [data-status="by_word"])',
+    '.mark:is([data-status="done"], [data-status="own_check"], [data-status="by_word"], [data-status="undone"])',
   );
   if (!isNews || looked === cursor()) return;
   const now = cursor();

@@ -96,7 +96,7 @@ function foldSettled(root, target) {
   const group = target.closest("details.turn-group");
   if (!group || !root.id.endsWith("-head") || target.dataset.status !== "in_progress") return;
   const isHeld = group.contains(document.activeElement) || group.querySelector("[data-reason-of]");
-  const isSettled = ["done", "by_word", "abandoned"].includes(root.dataset.status);
+  const isSettled = ["done", "looked", "own_check", "by_word", "abandoned"].includes(root.dataset.status);
   if (isSettled && !isHeld) group.open = false;
 }
 

@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from plans.models import Plan, State
 from tests.browser.conftest import PHONE
+from tests.builders import known_by
 from tests.tab import LIVE, OFFLINE
 
 A_LOOK = 2_000  # ms between two looks at the list
@@ -46,13 +47,9 @@ def test_the_list_follows_what_is_new_and_says_when_it_cannot(site, open_tab, cl
 
 def test_on_a_phone_what_came_of_subtasks_pushes_no_column_out_of_view(site, open_tab):
     plan = made(site, "Sweep the yard", "One", "Two", "Three")
-    came_to = {
-        "s1": {"state": State.DONE, "verified": True},
-        "s2": {"state": State.DONE, "verified": False},
-        "s3": {"state": State.ABANDONED},
-    }
-    for key, values in came_to.items():
-        site.do(plan.subtasks.filter(key=key).update, **values)
+    for key, word in (("s1", "checked"), ("s2", "regressed")):
+        site.do(known_by, site.do(plan.subtasks.get, key=key), word)
+    site.do(plan.subtasks.filter(key="s3").update, state=State.ABANDONED)
     tab = open_tab("/plans/", viewport=PHONE)
     expect(rows(tab)).to_contain_text("1 checked, 1 no longer true, 1 abandoned")
     box = table(tab).bounding_box()

@@ -290,7 +290,7 @@ def test_a_card_quotes_the_check_that_it_is_about(kind):
         row.save()
     subtask = plan_of(c).subtasks.get()
     if kind == "regressed":
-        type(subtask).objects.update(verified=False)
+        pass
     else:
         type(subtask).objects.update(state="in_progress")
         rests = {"run": "paused", "pause_reason": "check", "state": "in_progress"}

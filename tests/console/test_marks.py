@@ -11,7 +11,7 @@ from agents.errors import TurnWaits
 from agents.models import Preferences, Turn
 from plans import actions
 from plans.models import State, Subtask
-from tests.builders import proposed_plan
+from tests.builders import known_by, proposed_plan
 from tests.fake_model import call, say
 from tests.inner import (
     MARKS,
@@ -30,7 +30,7 @@ from tests.world import drive, plan_of, scripted
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MOVES = 'data-status="in_progress" data-works'
-CHECKED, BY_WORD, REGRESSED = True, None, False
+CHECKED, BY_WORD, REGRESSED, LOOKED = "checked", "by_word", "regressed", "looked"
 
 
 def finished(*verified, left_out=0):
@@ -40,7 +40,7 @@ def finished(*verified, left_out=0):
     actions.approve_plan(plan, 1, "alice", run="no")
     rows = list(Subtask.objects.filter(plan=plan).order_by("position"))
     for row, came_to in zip(rows, verified, strict=False):
-        Subtask.objects.filter(pk=row.pk).update(state=State.DONE, verified=came_to)
+        known_by(row, came_to)
     for row in rows[len(verified) :]:
         Subtask.objects.filter(pk=row.pk).update(state=State.ABANDONED)
     type(plan).objects.filter(pk=plan.pk).update(state=State.DONE, run="idle")
@@ -62,6 +62,8 @@ def page_of(plan, path=None):
         ((CHECKED, BY_WORD), "by_word", "2 of 2 · 1 checked, 1 by word"),
         ((CHECKED, REGRESSED), "regressed", "2 of 2 · 1 checked, 1 no longer true"),
         ((BY_WORD, REGRESSED), "regressed", "2 of 2 · 1 by word, 1 no longer true"),
+        ((CHECKED, LOOKED), "done", "2 of 2 · 1 checked, 1 looked at by you"),
+        ((LOOKED, BY_WORD), "by_word", "2 of 2 · 1 looked at by you, 1 by word"),
     ],
 )
 def test_a_plan_wears_its_weakest_mark_and_counts_apart_in_every_place(verified, mark, said):
@@ -78,20 +80,14 @@ def test_a_plan_wears_its_weakest_mark_and_counts_apart_in_every_place(verified,
 
 
 def test_each_row_says_in_words_and_by_its_mark_how_it_is_known_to_be_done():
-    plan = finished(CHECKED, BY_WORD, REGRESSED)
+    plan = finished(CHECKED, LOOKED, BY_WORD, REGRESSED)
     page = page_of(plan).split('id="subtasks"', 1)[1]
-    for shape in ("done", "by_word", "regressed"):
+    for shape in ("done", "looked", "by_word", "regressed"):
         name = str(MARKS[shape])
         assert f'<svg class="mark" data-status="{shape}" role="img" aria-label="{name}">' in page
     bar = page_of(plan).split('class="segments"', 1)[1].split("</div>", 1)[0]
     shapes = re.findall(r'<i data-status="(\w+)"', bar)
-    assert shapes == ["done", "by_word", "regressed"]
-
-
-def test_a_yes_by_hand_counts_as_checked_and_is_named():
-    plan = finished(CHECKED, CHECKED)
-    Subtask.objects.filter(plan=plan, key="s1").update(looked_by="alice")
-    assert 'aria-valuetext="2 of 2 · 2 checked, 1 of them by you"' in page_of(plan)
+    assert shapes == ["done", "looked", "by_word", "regressed"]
 
 
 def test_what_the_bar_of_a_long_plan_shows_adds_up():

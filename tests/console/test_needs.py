@@ -10,7 +10,7 @@ from agents.models import Conversation, ToolCall
 from plans import actions
 from plans.models import Plan
 from plans.schemas import PlanDraft
-from tests.builders import approved_plan, proposed_plan
+from tests.builders import approved_plan, known_by, proposed_plan
 from tests.console.test_pending_approvals import by_a_helper, plain
 from tests.fake_model import call, say
 from tests.inner import needs_of, plan_snapshot, used_up
@@ -334,10 +334,7 @@ def untrue(*names, done=1):
     c = approved_plan(*names)
     rows = list(plan_of(c).subtasks.order_by("position"))
     for row in rows[:done]:
-        type(row).objects.filter(pk=row.pk).update(state="done", verified=True)
-    type(rows[0]).objects.filter(pk=rows[done - 1].pk).update(
-        verified=False, untrue_since=timezone.now()
-    )
+        known_by(row, "regressed" if row == rows[done - 1] else "checked")
     Plan.objects.filter(pk=plan_of(c).pk).update(state="in_progress")
     return c
 
@@ -349,21 +346,21 @@ def test_a_plan_beside_the_one_in_the_drawer_is_looked_at_from_its_card(alice):
     [need] = [each for each in needs_of(person().pk) if each.plan == first.pk]
     answer = press(alice, need, "plan/subtasks/s1/looked")
     assert answer.status_code == 200, answer.content.decode()
-    assert first.subtasks.get(key="s1").looked_by == "alice"
+    assert plan_snapshot(first).subtasks[0].looked_by == "alice"
     assert plan_of(c).pk == first.pk != second.pk
 
 
 def test_what_is_untrue_is_not_done_again_before_what_comes_first(alice):
     c = untrue("One", "Two", "Three", done=2)
     plan = plan_of(c)
-    plan.subtasks.filter(key="s1").update(state="todo", verified=None)
+    plan.subtasks.filter(key="s1").update(state="todo")
     with pytest.raises(Conflict, match=r"s2 comes later: the next one is s1\."):
         actions.retry_subtask(plan, "s2", "alice")
     shown = page(alice)
     assert "No longer true" in shown and "Retry subtask" not in shown
     drawer = flat(alice.get(f"/c/{c.pk}/").content.decode())
     assert "Retry subtask 2" not in drawer and "regressed-s2" in drawer
-    plan.subtasks.filter(key="s1").update(state="done", verified=True)
+    plan.subtasks.filter(key="s1").update(state="done")
     assert "Retry subtask 2" in page(alice)
     actions.retry_subtask(plan, "s2", "alice")
     assert plan.subtasks.get(key="s2").state == "todo"

@@ -7,9 +7,9 @@ import pytest
 
 from agents.models import Conversation, Event, Message, TurnState
 from plans import actions
-from plans.models import Attempt, Plan, Subtask
+from plans.models import Attempt, Plan
 from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
-from tests.builders import asking_plan, calls, proposed_plan, running_plan
+from tests.builders import asking_plan, calls, known_by, proposed_plan, running_plan
 from tests.fake_model import call, say
 from tests.inner import decide_call, end
 from tests.inner import store_delete_agent as delete_agent
@@ -295,11 +295,12 @@ def worked(*seconds):
 
 
 @pytest.mark.parametrize(
-    ("verified", "mark"), [(None, "by_word"), (True, "done"), (False, "regressed")]
+    ("word", "mark"), [("by_word", "by_word"), ("checked", "done"), ("regressed", "regressed")]
 )
-def test_an_attempt_wears_the_tick_of_what_it_came_to(alice, verified, mark):
+def test_an_attempt_wears_the_tick_of_what_it_came_to(alice, word, mark):
     plan, _ = worked(30, 90)
-    Subtask.objects.filter(plan=plan).update(verified=verified)
+    for row in plan.subtasks.all():
+        known_by(row, word)
     tried = text(alice.get(f"/plans/{plan.pk}/")).partition('id="attempts-heading"')[2]
     tried = tried.partition("</section>")[0]
     marks = re.findall(r'class="mark[^"]*"[^>]*data-status="(\w+)"', tried)

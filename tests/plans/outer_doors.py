@@ -181,7 +181,7 @@ class Reader:
         home.needs["API"] = [each["key"] for each in listed["items"]]
         home.counts["API, needs"] = listed["count"]
         for each in listed["items"]:
-            if each["plan"]:
+            if each["plan"] and not each["call"]:
                 home.says("Needs you, API", each["plan"], Said(need=each["kind"]))
             if each["call"]:
                 home.calls[each["call"]["id"]] = each["conversation"]

@@ -13,7 +13,7 @@ from itertools import count
 from django.contrib.auth.models import User
 
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
-from plans.models import ActivePlan, Attempt, Plan, Run, State, Subtask
+from plans.models import ActivePlan, Attempt, CheckResult, Plan, Run, State, Subtask
 
 CHECK = {"key": "c1", "kind": "file", "path": "a.txt", "exists": True}
 NOW = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
@@ -108,10 +108,11 @@ class RandomPlans:
         row = Subtask(plan=plan, key=f"s{position}", name=f"Step {position}", state=state)
         row.position = position if self.chance(0.9) else None
         if state == State.DONE:
-            row.verified = self.random.choice((True, True, None, False))
-            row.untrue_since = NOW if row.verified is False else None
-            row.checks = [] if row.verified is None else [CHECK]
+            passed = self.random.choice((True, True, None, False))
+            row.checks = [] if passed is None else [CHECK]
         row.save()
+        for one in () if not row.checks else (True, passed):
+            CheckResult.objects.create(subtask=row, key="c1", asked=CHECK, passed=one)
         tries = self.random.choice((0, 1, 2)) if state == State.TODO else 1
         for number in range(1, tries + 1):
             turn = self.turn(plan.conversation, Lane.RUN, TurnState.DONE, plan)

@@ -7,6 +7,7 @@ from django.db.models import Q
 
 from agents.models import Conversation, Lane, TurnState
 from plans.models import ActivePlan, Plan
+from tests.builders import known_by
 from tests.inner import STATUSES, Status, local_owner
 from tests.plans.outer_doors import NEEDS, Reader
 from tests.plans.random_plans import RandomPlans
@@ -177,7 +178,7 @@ def test_a_row_says_what_asks_on_its_own_page_as_on_others(case):
 @pytest.mark.parametrize(
     ("reader", "doors"),
     [
-        ("plans.search.statuses_of", ["list", "plans of the conversation", "command, list"]),
+        ("plans.search.status_of", ["list", "plans of the conversation", "command, list"]),
         ("plans.needs.statuses_of", ["Needs you"]),
         ("console.sidebar.statuses_of", ["the list beside"]),
         (
@@ -214,7 +215,7 @@ def test_no_door_calls_an_open_plan_finished_where_something_is_not_true_any_mor
     plan = Plan.objects.create(
         conversation=c, title="open", approved_version=1, state="in_progress"
     )
-    plan.subtasks.create(key="s1", name="Read", position=1, state="done", verified=False)
+    known_by(plan.subtasks.create(key="s1", name="Read", position=1), "regressed")
     plan.subtasks.create(key="s2", name="Write", position=2)
     ActivePlan.objects.create(conversation=c, plan=plan)
     client = signed_in(owner)

@@ -17,6 +17,7 @@ from tests.builders import (
     chat,
     document_in_force,
     failed_plan,
+    known_by,
     paused_plan,
     proposed_plan,
     running_plan,
@@ -140,7 +141,7 @@ def done_and_checked():
 
 def untrue():
     c = at_rest()
-    Subtask.objects.filter(key="s1").update(state=State.DONE, verified=False)
+    known_by(Subtask.objects.get(key="s1"), "regressed")
     return c
 
 

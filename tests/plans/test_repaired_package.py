@@ -98,7 +98,8 @@ def test_done_is_what_its_tests_say_also_after_an_undo(c):
 
     undone = actions.undo_changes(Scope.named(plan, "s5"), "alice")
     drive()
-    assert verified(c) == [None, True, False, None, False]
+    assert verified(c) == [None, True, False, None, None]
+    assert shown(c)["subtasks"][4]["verification"] == "undone"
     third = shown(c)["subtasks"][2]
     assert (third["state"], Plan.objects.get().state) == ("done", "done"), "nothing is reopened"
     [check] = third["checks"]

@@ -15,6 +15,8 @@ from tests.inner import (
     MOST_TOKENS,
     GetPlan,
     PlanText,
+    Verification,
+    Word,
     estimate_tokens,
     parts_of,
     plan_context,
@@ -63,7 +65,6 @@ class RandomPlan:
             outcome=self.text() if state == State.DONE else "",
             reason=self.text(500) if state == State.ABANDONED else "",
             result=self.random.choice([None, None, {"pages": 3}, [self.text()]]),
-            verified=self.random.choice([None, True, False]),
         )
         made.last_error = self.text(2_000)
         return made
@@ -81,7 +82,9 @@ class RandomPlan:
             for each in rows
             if self.random.random() < 0.1
         }
-        return PlanText(plan, rows, "Plan number 7. v1 waits for a yes.", comments)
+        done = [each.pk for each in rows if each.state == State.DONE]
+        known = {pk: Verification(self.random.choice([*Word])) for pk in done}
+        return PlanText(plan, rows, "Plan number 7. v1 waits for a yes.", comments, known)
 
 
 def written(text: PlanText, subtask: Subtask) -> list[str]:

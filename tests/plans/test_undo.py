@@ -45,6 +45,7 @@ from tests.inner import (
     delete_conversation,
     finish_cut_off,
     handle_message,
+    plan_snapshot,
     restore,
     retention,
     trash,
@@ -1018,25 +1019,25 @@ def test_the_page_reads_the_undos_once_however_many_replies_changed_files(c):
         scripted(call("write_file", path=f"{number}.txt", content="its\n"), say("ok"))
         tell(c, "write")
     actions.undo_changes(Scope(Recording.objects.latest("turn").turn), "alice")
-    assert queries(alice) == 3, "for the drawer, for the thread and for the card of the end"
+    assert queries(alice) == 8, "for drawer, thread, list, card of the end, and their marks"
     scripted(call("write_file", path="more.txt", content="its\n"), say("ok"))
     tell(c, "write")
-    assert queries(alice) == 3, "for the drawer, for the thread and for the card of the end"
+    assert queries(alice) == 8, "for drawer, thread, list, card of the end, and their marks"
 
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_checks_run_again_after_an_undo_that_a_kill_cut_off(c, killed_at, number):
     plan = run(c, call("write_file", path="a.txt", content="1"), done(), done())
     check = Check.model_validate({"kind": "file", "path": "a.txt", "exists": True})
-    actions.save_check(plan, "s1", check, "alice")
+    actions.save_check(plan, "s2", check, "alice")
     actions.check_plan(plan, "alice")
     drive()
-    assert plan.subtasks.get(key="s1").verified is True
+    assert plan_snapshot(plan).subtasks[1].verification == "checked"
     assert undo_killed_at(plan, killed_at, number)
     for pk in unfinished():
         finish_cut_off(pk)
     drive()
-    assert plan.subtasks.get(key="s1").verified is False
+    assert plan_snapshot(plan).subtasks[1].verification == "regressed"
 
 
 class TestApi:

@@ -36,6 +36,7 @@ from plans.models import LIVE, OPEN, SETTLED, ActivePlan, CheckResult, Plan
 from plans.queries import checklist, reload
 from plans.search import rows_of
 from plans.snapshot_reading import plan_snapshot, plan_snapshots
+from plans.verification import Word
 
 READING = ("show", "check", "changes", "undo", "export")  # any plan does if there is only one
 MOST = 20  # plans listed where one has to be named
@@ -322,7 +323,7 @@ class Command(PlainCommand):
         for subtask in now.subtasks:
             mark = "!" if subtask.is_regressed else MARKS[subtask.state]
             line = f"  [{mark}] {subtask.key}  {subtask.name}"
-            line += f" ({DONE[subtask.verified]})" if subtask.state == "done" else ""
+            line += f" ({DONE[Word(subtask.verification)]})" if subtask.verification else ""
             line += " (failed)" if subtask.failed else ""
             more = subtask.error or subtask.outcome or subtask.reason
             self.say(f"{line}: {more}" if more else line)
