@@ -40,7 +40,7 @@ def place(tmp_path):
 
 
 def faults(place):
-    subtask = {"id": 1, "name": "one", "checks": [{}, {}], "verified": True}
+    subtask = {"id": 1, "name": "one", "checks": [{}, {}]}
     rows = Rows([subtask], {}, [], {}, Counter(), {})
     return [*half_written(place), *invented(place, rows), *unfinished_evidence(place)]
 
@@ -66,7 +66,12 @@ def no_command(place):
 
 def no_result(place):
     place.tables["plans_checkresult"].pop()
-    return "one: 1 results"
+    return "one: its checks came to [True]"
+
+
+def a_failed_check(place):
+    place.tables["plans_checkresult"][0]["passed"] = False
+    return "one: its checks came to [False, True]"
 
 
 def no_end_of_a_recording(place):
@@ -79,7 +84,10 @@ def no_end_of_an_undo(place):
     return "undo 1 is not finished"
 
 
-PLANTED = [half_a_file, no_file, no_command, no_result, no_end_of_a_recording, no_end_of_an_undo]
+PLANTED = [
+    *(half_a_file, no_file, no_command, no_result, a_failed_check),
+    *(no_end_of_a_recording, no_end_of_an_undo),
+]
 
 
 @pytest.mark.parametrize("plant", PLANTED)
