@@ -22,7 +22,7 @@ TEXT = """For every page under docs/.
 
 def look(tab, name):
     if folder := os.environ.get("SCREENSHOTS"):
-        tab.page.screenshot(path=Path(folder) / f"{name}.png")
+        tab.page.screenshot(path=Path(folder) / f"{name}.png", caret="initial")  # sets no style
 
 
 def test_a_document_is_read_approved_changed_and_taken_out_of_force(site, open_tab):
