@@ -30,9 +30,9 @@ def text_of(root, name):
     return path.read_text()
 
 
-def test_a_style_sheet_holds_what_its_components_say_in_their_order(collected):
+def test_a_style_sheet_holds_the_rules_of_its_components_in_their_order(collected):
     joined = text_of(collected, "css/planside.css")
-    assert "@import" not in joined
+    assert "@import" not in joined and "/*" not in joined
     places = [joined.index(rule) for rule in ("@layer reset,", "--canvas:", "@layer states {")]
     assert places == sorted(places)
 
