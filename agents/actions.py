@@ -30,7 +30,7 @@ from agents.llm.providers import resolve
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.models.conversation import GivenBack
 from agents.models.turn import Checkpoint
-from agents.notice_text import sentence, text_of
+from agents.notice_text import GIVEN_BACK, sentence, text_of
 from agents.statements import insert, prepared, updating
 from agents.timestamps import timestamp
 from agents.workspace import attachments
@@ -260,19 +260,22 @@ def stop_reply(conversation: Conversation, by: Actor) -> Turn | None:
     if turn is None:
         return None
     waiting = [each for each in turns if each.pk != turn.pk and each.state == TurnState.QUEUED]
-    keep_unsent(conversation, waiting)  # nothing starts by itself after a stop
+    keep_unsent(conversation, waiting, "stopped")  # nothing starts by itself after a stop
     request_stop(turn, by)
     return turn
 
 
-def keep_unsent(conversation: Conversation, queued: list[Turn]) -> None:
+def keep_unsent(conversation: Conversation, queued: list[Turn], reason: str) -> None:
     """Queued messages after a stop go back to the composer: all of them, in the order they were
-    sent in. They are kept beside the draft, which pages go on saving without having seen them."""
+    sent in, and a notice says so. They are kept beside the draft, which pages go on saving without
+    having seen them. `reason`: stopped, cancelled (the asking for a plan) or cleared."""
     sent = list(Message.objects.filter(turn__in=queued, role=Message.Role.USER).order_by("seq"))
     attachments.return_to_box(conversation, [file for each in sent for file in each.attachments])
     typed = [each.text for each in sent if not each.meta.get("comments")]  # those go back elsewhere
     text = "\n\n".join(text for text in typed if text.strip())
-    seq = max((drop_queued(turn) for turn in queued), default=0)
+    seq = max((drop_queued(turn, given_back=reason) for turn in queued), default=0)
+    if typed:
+        add_notice(conversation, GIVEN_BACK, messages=len(typed), reason=reason)
     if not text:
         return
     conversation.refresh_from_db(fields=["given_back"])
@@ -280,11 +283,11 @@ def keep_unsent(conversation: Conversation, queued: list[Turn]) -> None:
     conversation.save(update_fields=["given_back"])
 
 
-def drop_queued(turn: Turn) -> int:
+def drop_queued(turn: Turn, **data: str) -> int:
     """Answers with the number of the event."""
     conversation_id, pk = turn.conversation_id, turn.pk
     alternatives.drop(turn)
-    return events.record(conversation_id, "turn.discarded", f"turn:{pk}")
+    return events.record(conversation_id, "turn.discarded", f"turn:{pk}", **data)
 
 
 @transaction.atomic

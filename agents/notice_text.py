@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from agents.sentences import sentences
 
+GIVEN_BACK = "message.given_back"
 SENTENCES: dict[str, Any] = {  # lazy texts, of which Django's stubs know no methods
     "undone.plan": gettext_lazy("You undid the changes of the plan “{title}”."),
     "undone.subtask": gettext_lazy("You undid the changes of subtask {number}."),
@@ -57,6 +58,11 @@ SENTENCES: dict[str, Any] = {  # lazy texts, of which Django's stubs know no met
         "No new version came of your comment. It stands at its subtask again.",
         "No new version came of your {n} comments. They stand at their subtasks again.",
         "n",
+    ),
+    GIVEN_BACK: ngettext_lazy(
+        "{messages} message was not sent: it is back in the message box.",
+        "{messages} messages were not sent: they are back in the message box.",
+        "messages",
     ),
     "as_written": "{text}",  # by a version that stored the words
 }

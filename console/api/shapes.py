@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 from django.db.models import Model, QuerySet
 from ninja import Query, Schema
@@ -16,6 +16,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from agents.engine.alternatives import alternatives_of
 from agents.models import Conversation, Message, ToolCall
+from agents.notice_text import GIVEN_BACK
 from console.api.fields import Flag, ModelName, NotBlank, Whole
 from console.attachments import ShownFile, files_of
 from console.call_images import CallImage, images_of
@@ -70,12 +71,15 @@ class AgentShape(Schema):
 
 
 class ConversationShape(Schema):
+    """`unsent` is what stands in the message box: words typed there, or given back by a stop."""
+
     id: int
     agent: str = Field(alias="agent_id")
     title: str
     model: str | None
     seq: int
     plan: int | None
+    unsent: str
     pinned: bool
     archived: bool
     created_at: datetime
@@ -185,6 +189,13 @@ class AlternativeShape(Schema):
     count: int
 
 
+class GivenBackShape(Schema):
+    """How many messages were not sent and are in the message box again, and after what."""
+
+    messages: int
+    reason: Literal["stopped", "cancelled", "cleared"]
+
+
 class MessageShape(Schema):
     """`hidden` ones belong to an alternative that is not shown; models do not read them either."""
 
@@ -199,6 +210,7 @@ class MessageShape(Schema):
     alternative: AlternativeShape | None
     model: str | None
     created_at: datetime
+    given_back: GivenBackShape | None
     attachments: list[AttachmentShape]
     tool_calls: list[ToolCallShape]
 
@@ -214,6 +226,11 @@ class MessageShape(Schema):
     def resolve_alternative(row: Message) -> object:
         """Null where there is only one; as `with_alternatives` has read it."""
         return getattr(row, "alternative", None)
+
+    @staticmethod
+    def resolve_given_back(row: Message) -> object:
+        said = row.meta.get("sentences", ())
+        return next((each for each in said if each["code"] == GIVEN_BACK), None)
 
     @staticmethod
     def resolve_model(row: Message) -> object:

@@ -141,7 +141,7 @@ def end_everything(conversation: Conversation, by: Actor) -> tuple[ActivePlan, l
     lock_conversation(conversation.pk)
     turns = open_turns(conversation, Lane.CHAT)
     unsent = [each for each in turns if each.state == TurnState.QUEUED and not each.started_at]
-    keep_unsent(conversation, unsent)
+    keep_unsent(conversation, unsent, "cleared")
     for turn in turns:
         if turn not in unsent:
             request_stop(turn, by)
@@ -194,7 +194,7 @@ def stop_planning(
         and turn.pk != asking
         and set(turn.checkpoint) <= {"asked", "about"}
     ]
-    keep_unsent(conversation, not_begun)
+    keep_unsent(conversation, not_begun, "cancelled")
     for turn in planning:
         if turn not in not_begun:
             request_stop(turn, by)

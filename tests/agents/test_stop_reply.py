@@ -87,7 +87,7 @@ def test_what_two_stops_give_back_stands_in_the_order_it_was_sent_in():
     c = conversation()
     talk.save_draft(c, "typed")
     for text in ("first", "second", "third"):
-        talk.keep_unsent(c, [talk.start_turn(c, text, "alice")[1]])
+        talk.keep_unsent(c, [talk.start_turn(c, text, "alice")[1]], "stopped")
     assert kept(c) == "first\n\nsecond\n\nthird\n\ntyped"
 
 

@@ -19,6 +19,7 @@ def test_what_was_queued_and_what_is_typed_before_and_after_a_stop_is_in_the_box
     queued = "second\n\nthird\n\nfourth\n\n"
     expect(tab.message).to_have_value(f"{queued}half a word and mo")
     expect(tab.log).not_to_contain_text("fourth")
+    expect(tab.log).to_contain_text("3 messages were not sent: they are back in the message box.")
     tab.page.keyboard.type("re")  # the caret is where it was
     expect(tab.message).to_have_value(f"{queued}half a word and more")
     tab.page.reload()

@@ -357,7 +357,7 @@ def test_several_taken_back_at_once_leave_the_next_one_in_its_place():
     c = talked()
     queued = [person_says(c, text, "alice").turn for text in ("a", "b", "d")]
     person_says(c, "/help", "alice")
-    talk.keep_unsent(c, queued[:2])
+    talk.keep_unsent(c, queued[:2], "stopped")
     queued[2].refresh_from_db()
     assert queued[2].parent == turn_of(c, "second")
     assert c.messages.get(text="/help").after == queued[2]

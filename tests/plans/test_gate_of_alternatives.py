@@ -145,7 +145,7 @@ def test_an_edit_taken_back_before_it_went_out_brings_the_plan_back_with_its_wor
         talk.discard_queued(result.message, "alice")
     else:
         with transaction.atomic():
-            talk.keep_unsent(c, [result.turn])
+            talk.keep_unsent(c, [result.turn], "stopped")
     assert plan_of(c) == plan
     assert not pointer_of(c).asked
     scripted(EAGER, say("I may not."))

@@ -102,6 +102,35 @@ def test_clear_empties_the_log_and_new_opens_another_conversation(alice, chat):
     assert alice.get(f"/conversations/{chat}/messages").json()["items"] == []
 
 
+@pytest.mark.parametrize(
+    ("end", "reason", "goes_on"),
+    [
+        ("stop", "stopped", "hello"),
+        ("plan/cancel", "cancelled", "/plan tidy up"),
+        ("messages", "cleared", "hello"),
+    ],
+)
+def test_words_that_a_stop_kept_from_going_out_are_told_and_are_in_the_message_box(
+    alice, chat, end, reason, goes_on
+):
+    talk = f"/conversations/{chat}"
+    for text in (goes_on, "be brief", "in French"):
+        assert alice.post(f"{talk}/messages", {"text": text}).status_code == 202
+        Turn.objects.filter(state="queued", pk=Turn.objects.earliest("pk").pk).update(
+            state="running", epoch=1
+        )
+    alice.post(f"{talk}/{end}", {"text": "/clear"} if end == "messages" else None)
+    query = "?cleared=true" if reason == "cleared" else ""
+    rows = alice.get(f"{talk}/messages{query}").json()["items"]
+    (notice,) = [row for row in rows if row["given_back"]]
+    assert notice["given_back"] == {"messages": 2, "reason": reason}
+    assert notice["text"] == "2 messages were not sent: they are back in the message box."
+    assert alice.get(talk).json()["unsent"] == "be brief\n\nin French"
+    events = alice.get(f"{talk}/events").json()["items"]
+    dropped = [each["data"] for each in events if each["type"] == "turn.discarded"]
+    assert dropped == [{"given_back": reason}] * 2
+
+
 def test_stop_ends_the_reply_and_is_harmless_when_there_is_none(alice, chat):
     assert alice.post(f"/conversations/{chat}/stop").json() is None
     alice.post(f"/conversations/{chat}/messages", {"text": "Hello"})
