@@ -28,7 +28,7 @@ from agents.models import (
     Undo,
 )
 from console import asgi
-from plans.models import Attempt, Plan
+from plans.models import Attempt, Plan, Subtask
 from tests.fake_model import call, say
 from tests.images import png
 from tests.inner import (
@@ -76,7 +76,7 @@ SHARED = ("settings/models/<slug:name>/", "settings/tools/<slug:name>/", CHAIN)
 NOBODYS = (*SHARED, "texts/")
 # The further parameters: a row of the whole table, or a name within the first.
 ROWS = {"message", "call", "plan", "attempt_id", "turn", "attachment", "undo"}
-NAMES = {"key", "n", "source", "path"}
+NAMES = {"key", "check", "n", "source", "path"}
 FOR_EVERYBODY = {"settings/models/<slug:name>/test", "settings/models/<slug:name>/list"}
 # A chain is read and run by everybody, with an agent of their own: tests/console/test_chains_page.py.
 FOR_EVERYBODY |= {CHAIN + each for each in ("file", "check", "run", "runs/<int:turn>")}
@@ -134,6 +134,7 @@ def things_of(name, secret):
         ).pk,
         child_call=ToolCall.objects.filter(turn__conversation__parent_call__isnull=False).last().pk,
         key="s1",
+        check="c1",
         n=1,
         number=1,
         source="shared",
@@ -387,6 +388,9 @@ def test_the_same_operations_are_there_for_their_owner(alice):
             body = None
             if operation.path.endswith("{id}/restore"):
                 delete_conversation(Conversation.objects.get(pk=alice.conversation))
+            elif operation.path.endswith("/take"):
+                kept = [{"key": "c1", "kind": "file", "path": "a.txt", "unchanged": True}]
+                Subtask.objects.filter(plan=alice.plan, key="s1").update(checks=kept)
             elif operation.path.endswith("files/rename"):
                 body = json.dumps({"path": alice.path, "to": "other.png"})
             elif operation.path.endswith("files/restore"):
