@@ -17,7 +17,7 @@ GRANT = {
     *("plan-approve", "plan-resume", "plan-raise", "plan-replan", "plan-again", "plan-go-back"),
     *("plan-activate", "plan-check", "subtask-retry", "subtask-skip", "subtask-replan"),
     *("subtask-check", "subtask-looked", "retry", "again", "try-now", "decide", "restore"),
-    *("chain-run", "person-make-admin", "check-take"),
+    *("check-take", "chain-run", "person-make-admin"),
 }
 STANDS = """() => {
   let now = performance.now();

@@ -60,7 +60,7 @@ def refused(client, method, path, body):
 def test_no_number_in_the_address_of_a_page_breaks_it(page):
     c = proposed_plan("Read", "Write")
     client, before = signed_in(c.owner), kept()
-    own = {"pk": c.pk, "plan": plan_of(c).pk, "key": "s1", "attempt_id": 1, "n": 1}
+    own = {"pk": c.pk, "plan": plan_of(c).pk, "key": "s1", "check": "c1", "attempt_id": 1, "n": 1}
     if page.route.startswith("plans/"):
         own["pk"] = plan_of(c).pk
     for name in page.names:

@@ -28,7 +28,7 @@ from agents.models import (
     Undo,
 )
 from console import asgi
-from plans.models import Attempt, Plan, Subtask
+from plans.models import Attempt, Plan
 from tests.fake_model import call, say
 from tests.images import png
 from tests.inner import (
@@ -154,10 +154,15 @@ def undo_of(own, secret):
     )
 
 
+CHECKED = {"checks": [{"kind": "file", "path": "nowhere.txt", "absent": True}]}
+
+
 def replies_with(secret, helper):
     return {
         "I am boss": [
-            proposal(secret, "Two", title=secret),
+            call(
+                "create_plan", title=secret, subtasks=[CHECKED | {"name": secret}, {"name": "Two"}]
+            ),
             say(secret),
             call("run_agent", agent=helper, task=secret),
             call("finish_subtask", outcome=secret),
@@ -339,8 +344,7 @@ def api_path(operation, things):
         (start, word) for start, word in API_OWNED.items() if operation.path.startswith(start)
     )
     path = operation.path.replace(start, start.partition("{")[0] + str(getattr(things, word)))
-    path = path.replace("{check}", "c1")
-    for name in ("key", "n", "number"):
+    for name in ("key", "check", "n", "number"):
         path = path.replace(f"{{{name}}}", str(getattr(things, name)))
     assert "{" not in path, f"say in this test what the parameters of {operation} are"
     is_of_one_file = path.endswith("/files/content") or operation.method == "DELETE"
@@ -359,7 +363,7 @@ def test_every_operation_on_what_is_someone_elses_finds_nothing(alice, name):
     stranger = script(person(name))
     tables = ("conversation", "plan", "call", "message", "attachment", "turn", "undo")
     rows = dict.fromkeys(tables, 10**9)
-    none = SimpleNamespace(**rows, agent="none", key="s1", n=1, number=1, path="none")
+    none = SimpleNamespace(**rows, agent="none", key="s1", check="c1", n=1, number=1, path="none")
     for operation in owned_operations():
         answer = ask(stranger, operation, api_path(operation, alice))
         assert answer.status_code == 404, (str(operation), answer.content)
@@ -388,9 +392,6 @@ def test_the_same_operations_are_there_for_their_owner(alice):
             body = None
             if operation.path.endswith("{id}/restore"):
                 delete_conversation(Conversation.objects.get(pk=alice.conversation))
-            elif operation.path.endswith("/take"):
-                kept = [{"key": "c1", "kind": "file", "path": "a.txt", "unchanged": True}]
-                Subtask.objects.filter(plan=alice.plan, key="s1").update(checks=kept)
             elif operation.path.endswith("files/rename"):
                 body = json.dumps({"path": alice.path, "to": "other.png"})
             elif operation.path.endswith("files/restore"):
