@@ -105,7 +105,7 @@ def test_in_another_folder_it_says_whose_pages_the_checks_are_about(goal: str) -
 def test_what_is_not_understood_leaves_plan_and_gate_alone() -> None:
     c = docs_writer()
     tell(c, GOAL)
-    tell(c, "No! Don't")
+    tell(c, "Bananas!")
     assert plan_of(c).version == 1 and plan_of(c).approved_version is None
     assert "do not understand" in texts(c)[-1]
 

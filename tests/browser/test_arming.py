@@ -17,7 +17,7 @@ GRANT = {
     *("plan-approve", "plan-resume", "plan-raise", "plan-replan", "plan-again", "plan-go-back"),
     *("plan-activate", "plan-check", "subtask-retry", "subtask-skip", "subtask-replan"),
     *("subtask-check", "subtask-looked", "retry", "again", "try-now", "decide", "restore"),
-    *("chain-run", "person-make-admin"),
+    *("check-take", "chain-run", "person-make-admin"),
 }
 STANDS = """() => {
   let now = performance.now();
@@ -336,6 +336,7 @@ QUIET = {
     *("plan-delete", "plan-use-again", "plan-comments-send", "subtask-add", "subtask-edit"),
     *("subtask-move", "subtask-remove", "subtask-comment", "subtask-comment-remove"),
     *("check-save", "check-remove", "plan-mode", "plan-revise", "plan-answer-asking"),
+    *("plan-out-of-force", "subtask-take-back"),
 }
 READ = {"plan", "plan-version", "plan-versions", "plan-export", "check-editor", "agent-plan-mode"}
 

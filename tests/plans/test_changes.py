@@ -117,6 +117,7 @@ def test_changes_that_could_not_be_read_for_once_are_there_when_they_can(c, monk
 
     with monkeypatch.context() as broken:
         broken.setattr(Store, "read", is_broken)
+        broken.setattr(held_changes, "held", held_changes.HeldChanges())
         assert Scope(plan).changes.files == []
     assert [each.path for each in Scope(plan).changes.files] == ["a.txt", "b.txt"]
 

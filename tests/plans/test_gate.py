@@ -68,7 +68,8 @@ def test_words_that_are_not_a_whole_yes_start_nothing(text):
     tell(c, text)
     assert nothing_ran(c)
     assert plan_of(c).approved_version is None
-    assert texts(c)[-1] == "Understood."
+    answer = (texts(c) or texts(c, "notice", "system"))[-1]
+    assert answer == "Understood." or answer.startswith("Nothing has started.")
 
 
 @pytest.mark.parametrize(

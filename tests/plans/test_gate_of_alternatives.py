@@ -196,7 +196,7 @@ def test_a_version_that_was_made_after_the_approved_one_may_be_taken_back():
 def test_a_version_whose_words_are_out_of_view_is_approved_by_nobody():
     c, words = changed_by_words()
     scripted(say("All right."))
-    send_edited(words, "never mind", "alice")
+    send_edited(words, "Read them first", "alice")
     drive()
     assert plan_of(c).version == 2, "the text stands, and its words do not"
     with pytest.raises(Conflict, match="walk to it"):

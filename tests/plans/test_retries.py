@@ -53,7 +53,7 @@ class TestRetries:
         tell(c, "go")
         assert len(model.requests) == 3
         plan = shown(c)
-        assert (plan["run"], plan["state"], plan["attention"]) == ("idle", "todo", "failed")
+        assert (plan["run"], plan["state"], plan["attention"]) == ("idle", "in_progress", "failed")
         assert [a.failure_class for a in Attempt.objects.order_by("number")] == ["logic"] * 3
         actions.skip_subtask(plan_of(c), "s1", "alice", "not needed")
         scripted(done("written"), call("finish_plan", outcome="Wrote, did not read."))

@@ -1468,7 +1468,8 @@ class TestChecksAfterAnUndo:
     """What was done in the folder and cannot be seen any more runs no command there."""
 
     def other(self, c):
-        """A done plan in the same folder whose check says when it is run."""
+        """A done plan in the same folder whose check says when it is run: each time twice, because
+        it changes a file."""
         d = create_conversation(c.owner, c.agent_id)
         check = {"kind": "command", "command": "echo ran >> runs"}
         draft = PlanDraft.model_validate({"title": "Other", "subtasks": [{"name": "Do"}]})
@@ -1485,7 +1486,7 @@ class TestChecksAfterAnUndo:
             delete_conversation(d, "alice")
         actions.undo_changes(Scope.named(plan, "s1"), "alice")
         drive()
-        assert (files_of(c) / "runs").read_text() == "ran\n" * runs
+        assert (files_of(c) / "runs").read_text() == "ran\nran\n" * runs
 
 
 def test_the_card_of_the_end_leads_to_the_changes_and_to_their_undo(c):

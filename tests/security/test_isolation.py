@@ -76,7 +76,7 @@ SHARED = ("settings/models/<slug:name>/", "settings/tools/<slug:name>/", CHAIN)
 NOBODYS = (*SHARED, "texts/")
 # The further parameters: a row of the whole table, or a name within the first.
 ROWS = {"message", "call", "plan", "attempt_id", "turn", "attachment", "undo"}
-NAMES = {"key", "n", "source", "path"}
+NAMES = {"key", "check", "n", "source", "path"}
 FOR_EVERYBODY = {"settings/models/<slug:name>/test", "settings/models/<slug:name>/list"}
 # A chain is read and run by everybody, with an agent of their own: tests/console/test_chains_page.py.
 FOR_EVERYBODY |= {CHAIN + each for each in ("file", "check", "run", "runs/<int:turn>")}
@@ -134,6 +134,7 @@ def things_of(name, secret):
         ).pk,
         child_call=ToolCall.objects.filter(turn__conversation__parent_call__isnull=False).last().pk,
         key="s1",
+        check="c1",
         n=1,
         number=1,
         source="shared",
@@ -153,10 +154,15 @@ def undo_of(own, secret):
     )
 
 
+CHECKED = {"checks": [{"kind": "file", "path": "nowhere.txt", "absent": True}]}
+
+
 def replies_with(secret, helper):
     return {
         "I am boss": [
-            proposal(secret, "Two", title=secret),
+            call(
+                "create_plan", title=secret, subtasks=[CHECKED | {"name": secret}, {"name": "Two"}]
+            ),
             say(secret),
             call("run_agent", agent=helper, task=secret),
             call("finish_subtask", outcome=secret),
@@ -338,8 +344,7 @@ def api_path(operation, things):
         (start, word) for start, word in API_OWNED.items() if operation.path.startswith(start)
     )
     path = operation.path.replace(start, start.partition("{")[0] + str(getattr(things, word)))
-    path = path.replace("{check}", "c1")
-    for name in ("key", "n", "number"):
+    for name in ("key", "check", "n", "number"):
         path = path.replace(f"{{{name}}}", str(getattr(things, name)))
     assert "{" not in path, f"say in this test what the parameters of {operation} are"
     is_of_one_file = path.endswith("/files/content") or operation.method == "DELETE"
@@ -358,7 +363,7 @@ def test_every_operation_on_what_is_someone_elses_finds_nothing(alice, name):
     stranger = script(person(name))
     tables = ("conversation", "plan", "call", "message", "attachment", "turn", "undo")
     rows = dict.fromkeys(tables, 10**9)
-    none = SimpleNamespace(**rows, agent="none", key="s1", n=1, number=1, path="none")
+    none = SimpleNamespace(**rows, agent="none", key="s1", check="c1", n=1, number=1, path="none")
     for operation in owned_operations():
         answer = ask(stranger, operation, api_path(operation, alice))
         assert answer.status_code == 404, (str(operation), answer.content)
