@@ -240,8 +240,8 @@ def prepare(round: Round, check: CheckJson) -> Ready:
         return Ready(Finding(None, str(why)))
     if check["kind"] == "file":
         known = known_of(round.plan, check["path"]) if check.get("unchanged") else Known(None)
-        probe = partial(probes.look_at_file, check, Workspace(now.folder), known.in_folder)
-        return Ready(probe=probe)
+        look = partial(probes.file_finding, check, Workspace(now.folder), known.in_folder)
+        return Ready(probe=partial(FILES.run, look))
     offered = available_tools(turn, ["*"])
     name = tool_of(check)
     tool = offered.tools.get(name)
