@@ -168,6 +168,7 @@ ROWS: dict[str, list[Row]] = {
         Row(gettext_lazy("looked at, and counts as checked"), "done", when={"words": ""}),
         Row(gettext_lazy("checked: {words}"), "done"),
     ],
+    "check.taken_back": [Row(gettext_lazy("does not count as looked at any more"), icon="undo")],
     "check.taken": [Row(gettext_lazy("{words} taken as it is now"), "done")],
     "check.failed": [Row(gettext_lazy("check failed: {words}"), "check_failed", detail="said")],
     "check.not_run": [

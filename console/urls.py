@@ -154,6 +154,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(SUBTASK + "checks", plan_checks.save, name="check-save"),
     path(SUBTASK + "check", plan_checks.check, name="subtask-check"),
     path(SUBTASK + "looked", plan_checks.look, name="subtask-looked"),
+    path(SUBTASK + "take-back", plan_checks.take_back, name="subtask-take-back"),
     path(PLAN + "check", plan_checks.check, name="plan-check"),
     path(SUBTASK + "checks/remove", plan_checks.remove, name="check-remove"),
     path(SUBTASK + "checks/<slug:check>/take", plan_checks.take, name="check-take"),

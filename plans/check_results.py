@@ -14,7 +14,15 @@ from agents.timestamps import Moment, timestamp
 from plans.check_text import CheckJson, Kind, looks_at, wording
 from plans.models import Attempt, CheckResult, Plan, PlanVersion, State, Subtask
 from plans.queries import SYSTEM, record_event
-from plans.verification import Rows, Word, of_last_attempt, result_of, standing, verify
+from plans.verification import (
+    Rows,
+    Word,
+    of_last_attempt,
+    result_of,
+    standing,
+    takes_back,
+    verify,
+)
 
 
 def approved_checks(attempt: Attempt) -> list[CheckJson]:
@@ -55,7 +63,7 @@ def refusals(attempt: Attempt) -> int:
 
 def last_not_run(subtask: Subtask) -> CheckResult | None:
     """The check for which the attempt under way rests, because it could not be run."""
-    last = subtask.check_results.order_by("pk").last()
+    last = subtask.check_results.exclude(key="").order_by("pk").last()
     return last if last is not None and last.passed is None else None
 
 
@@ -63,11 +71,12 @@ EVENTS = {True: "check.passed", False: "check.failed", None: "check.not_run"}
 
 
 def announce(plan: Plan, result: CheckResult, by: Actor = SYSTEM) -> None:
-    """Tell what a check came to, or that a person has looked; and what its subtask is by it."""
+    """Tell what a check came to, that a person has looked, or not after all; and what its subtask
+    is by that."""
     key = result.subtask.key
     record_event(
         plan,
-        EVENTS[result.passed],
+        "check.taken_back" if takes_back(result) else EVENTS[result.passed],
         by,
         subtask=key,
         check=result.key,

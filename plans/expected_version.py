@@ -9,7 +9,7 @@ what was decided about exactly that, or nothing, and says in one sentence what i
 | run, resume, start again, retry, raise a budget | plan and version | nothing is started    |
 | edit, add, change, move, remove, go back, undo  | plan and version | nothing is changed    |
 | skip, replan                                    | plan and version | nothing is changed    |
-| "I have looked", "Take as it is now"            | plan and version | nothing is changed    |
+| "I have looked", "Take back", "Take as it is"   | plan and version | nothing is changed    |
 | take a document out of force                    | plan and version | nothing is changed    |
 | send comments                                   | plan and version | nothing is sent       |
 | stop, pause, cancel, words that cancel          | plan             | never for its version |

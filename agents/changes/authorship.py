@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from agents.changes.scan import Snapshot
+from agents.changes.scan import GONE, Snapshot
 from agents.models.recording import Identity
 
 TICK = 10_000_000  # by how much a file's time may lie behind ours, nanoseconds
@@ -24,6 +25,7 @@ TICK = 10_000_000  # by how much a file's time may lie behind ours, nanoseconds
 FILE_CLOCK = int(time.clock_getres(5) * 1e9) if sys.platform == "linux" else 0
 
 Window = tuple[int, int]  # from and until, nanoseconds since 1970
+Places = Mapping[int, Mapping[bytes, int]]  # of each inode its paths, each with its ctime there
 
 
 class Origin(StrEnum):
@@ -98,7 +100,8 @@ class Evidence:
         whose, there = {*writers.get(path, ())}, now.identity(path)
         if not whose or path not in last or last[path] != there:
             since = max((each.until for each in self.looks), default=0) if path in last else 0
-            seen = Seen(there, moment_of(path, now, self.began), *self.came_from(path, now))
+            came_from = moved_from(path, self.places, now)
+            seen = Seen(there, moment_of(path, now, self.began), *came_from)
             whose |= brought(seen, writers)
             whose.add(self.by_times(path, seen, max(since, self.began), now.at))
         if Origin.UNSURE in whose:
@@ -117,17 +120,18 @@ class Evidence:
                 for path, seen in look.files.items()
                 if path not in last or last[path] != seen.there
             }
-            before = dict(writers)
+            found = dict[bytes, set[Origin]]()
             left = {there[0]: path for path in news if (there := last.get(path))}
             came_from = left if look.by_person else edited
             for path, seen in news.items():
                 last[path] = seen.there
                 if seen.there is None and not self.had(path):
-                    writers.pop(path, None)  # it came and went
+                    found[path] = set()  # it came and went
                     continue
                 was = seen.was or came_from.get(seen.there[0] if seen.there else 0, b"")
-                earlier = {*before.get(path, ())} | brought(seen._replace(was=was), before)
-                writers[path] = earlier | self.in_look(path, seen, look)
+                earlier = {*writers.get(path, ())} | brought(seen._replace(was=was), writers)
+                found[path] = earlier | self.in_look(path, seen, look)
+            writers |= found
             if look.by_person:
                 edited |= {seen.there[0]: path for path, seen in news.items() if seen.there}
             else:
@@ -174,20 +178,10 @@ class Evidence:
             is_unsure |= is_own and any(overlap(one, other) for one in unseen for other in others)
         return Origin.UNSURE if is_unsure else Origin.OWN if is_own else Origin.OUTSIDE
 
-    def came_from(self, path: bytes, now: Snapshot) -> tuple[bytes, bool]:
-        """The path of a file that was moved here since the last look, and whether unchanged."""
-        there, last = now.identity(path), self.seen_writers[1]
-        is_another = there and there[0] != (last.get(path) or (0, 0))[0]
-        was = self.places.get(there[0], path) if there and is_another else path
-        left, is_there = last.get(was), now.identity(was)
-        if left and left != is_there and (not is_there or is_there[0] != left[0]):
-            return was, now.written_at(path) <= left[1]
-        return b"", True
-
     @cached_property
-    def places(self) -> dict[int, bytes]:
-        """Of what was there at the last look, by inode."""
-        return {there[0]: path for path, there in self.seen_writers[1].items() if there}
+    def places(self) -> Places:
+        """Of what was there at the last look."""
+        return places_of(self.seen_writers[1])
 
     def was_there(self, path: bytes, changed: int, now: Snapshot) -> bool:
         """Whether it is as it was before the turn, although no recording has it."""
@@ -198,6 +192,24 @@ class Evidence:
         """Whether it is gone, or another one than was at that path before."""
         is_other = now.folders.get(folder, (0, 0))[0] != self.folders.get(folder, -1)
         return bool(folder) and is_other and (bool(self.folders) or folder not in now.folders)
+
+
+def places_of(files: Mapping[bytes, Identity | None]) -> Places:
+    places = defaultdict[int, dict[bytes, int]](dict)
+    for path, there in files.items():
+        if there:
+            places[there[0]][path] = there[1]
+    return places
+
+
+def moved_from(path: bytes, before: Places, now: Snapshot) -> tuple[bytes, bool]:
+    """The path that a file has left for this one, if it has, and whether unchanged since."""
+    inode, _ = now.identity(path) or GONE
+    names = before.get(inode, {})
+    left = [each for each in names if (now.identity(each) or GONE)[0] != inode]
+    if not left or path in names:
+        return b"", True
+    return left[0], now.written_at(path) <= names[left[0]]
 
 
 def brought(seen: Seen, writers: Mapping[bytes, set[Origin]]) -> set[Origin]:

@@ -193,7 +193,7 @@ def recorded(root: Path, store_more: Callable[[Store, Snapshot], T]) -> tuple[Sn
 
 
 def stored_folders(store: Store, snapshot: Snapshot) -> str:
-    folders = [(path_text(path), *each) for path, each in snapshot.folders.items()]
+    folders = [(path_text(path), inode) for path, (inode, _) in snapshot.folders.items()]
     return store.add_blob(json.dumps(folders).encode()).hex()
 
 

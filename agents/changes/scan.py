@@ -44,6 +44,7 @@ NO_OID = b"\0" * 20
 
 Stats = tuple[int, int, int, int, int]  # mode, size, mtime, ctime (nanoseconds), inode
 NO_STATS: Stats = (0, 0, 0, 0, 0)
+GONE: Identity = (0, 0)
 Index = dict[bytes, tuple[Stats, Oid]]  # each file that was recorded, by its path
 Files = dict[bytes, Identity]
 
@@ -148,8 +149,7 @@ class Scan:
             self.found.stopped = str(much)
         finally:
             os.close(handle)
-        inner = self.inner_now()
-        if inner <= self.inner_links or self.store is None:
+        if self.store is None or (inner := self.inner_now()) <= self.inner_links:
             return self.found
         self.inner_links |= inner
         self.index = self.index | self.found.index  # what was read already is not read again

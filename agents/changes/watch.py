@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from agents.changes.authorship import Look, Seen, above, moment_of
+from agents.changes.authorship import Look, Seen, above, moment_of, moved_from, places_of
 from agents.changes.evidence import named_file, nanoseconds, recorded_paths
-from agents.changes.scan import NO_OID, NO_STATS, Files, Snapshot, listed, stats_of
+from agents.changes.scan import GONE, NO_OID, NO_STATS, Files, Snapshot, listed, stats_of
 from agents.changes.store import Store
 from agents.models import Recording, ToolCall
 from agents.models.recording import Identity
@@ -22,7 +22,6 @@ from agents.tools.confinement import Workspace
 
 MOST_FILES = 10_000  # in a folder that is looked at
 MOST_FOUND = 100_000  # changes that looks note of one turn, in rows that are read as it ends
-GONE: Identity = (0, 0)
 
 
 class FolderWatch:
@@ -103,20 +102,14 @@ def changed_between(
     `known` then was there, left out by rules of git's, if it is older."""
     files = now.files
     changed = {path for path, _ in before.items() ^ files.items()}
-    left = {
-        before[path][0]: path
-        for path in changed & before.keys()
-        if path not in files or files[path][0] != before[path][0]
-    }
+    places = places_of({path: before[path] for path in changed & before.keys()})
     found = dict[bytes, Seen]()
     for path in changed:
         there = files.get(path)
-        is_another = there and there[0] != before.get(path, GONE)[0]
-        was = left.get(there[0], b"") if there and is_another else b""
-        is_same = bool(was) and now.written_at(path) <= before[was][1]
+        was, is_same = moved_from(path, places, now)
         is_old = not was and path not in before and is_in_known_folders(path, known, now)
         moment = there[1] if there and is_old else moment_of(path, now, since)
-        found[path] = Seen(there, moment, was, is_same or not was)
+        found[path] = Seen(there, moment, was, is_same)
     return found
 
 

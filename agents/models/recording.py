@@ -50,7 +50,7 @@ class Recording(models.Model):
     """The folder of one turn before its first writing call and after its end.
 
     `before`, `after` and `changes` name objects in the folder's store: two trees and a list, and
-    `folders` the inodes and ctimes of its folders at the beginning. They are empty until there is
+    `folders` the inodes of its folders at the beginning. They are empty until there is
     one, where the folder holds too much (`stopped` says files or bytes) or could not be read
     (failed), and again once they are no longer kept; the sums stay.
     Lines and files are those of the turn alone; `outside` counts the files that others changed

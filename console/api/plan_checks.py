@@ -74,6 +74,13 @@ def look(request: HttpRequest, id: int, key: str, body: Looked | None = None) ->
     return plan_response(actions.look_at(plan, key, by, body.version, body.check))
 
 
+@router.post("/{id}/subtasks/{key}/take-back", response=answers(PlanSnapshot, 404, 409))
+def take_back(request: HttpRequest, id: int, key: str, body: Seen | None = None) -> HttpResponse:
+    """You have not looked after all: it is what its checks say, or by the agent's word."""
+    plan, by, _ = opened(request, id, key=key)
+    return plan_response(actions.take_back(plan, key, by, body.version if body else None))
+
+
 @router.post("/{id}/subtasks/{key}/checks/{check}/take", response=answers(PlanSnapshot, 404, 409))
 def take(
     request: HttpRequest, id: int, key: str, check: str, body: Seen | None = None

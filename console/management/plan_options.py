@@ -12,6 +12,8 @@ BY_ID = {
     "retry": "try a failed subtask again",
     "skip": "leave a subtask out",
     "check": "run the checks of what is done again, and follow",
+    "look": "you have looked at a subtask yourself: it counts as checked",
+    "take-back": "you have not looked after all",
     "take": "a file that a check wants unchanged is to stay as it is now",
     "replan": "replan the open subtasks; what is done stays",
     "comment": "keep a comment on a subtask until you ask for changes",

@@ -60,6 +60,13 @@ def look(request: HttpRequest, conversation: Conversation, by: str, key: str) ->
 
 
 @verb(alert="plan-alert")
+def take_back(request: HttpRequest, conversation: Conversation, by: str, key: str) -> None:
+    """A person has not looked after all."""
+    plan, version = plan_on_page(request, conversation)
+    actions.take_back(plan, key, by, version)
+
+
+@verb(alert="plan-alert")
 def take(request: HttpRequest, conversation: Conversation, by: str, key: str, check: str) -> None:
     """The file that a check wants unchanged is to stay as it is now."""
     plan, version = plan_on_page(request, conversation)

@@ -17,6 +17,7 @@ from plans.actions.attempts import settle_subtask as settle_subtask
 from plans.actions.checking import check_plan as check_plan
 from plans.actions.checking import look_at as look_at
 from plans.actions.checking import take_as_it_is as take_as_it_is
+from plans.actions.checking import take_back as take_back
 from plans.actions.checks import remove_check as remove_check
 from plans.actions.checks import save_check as save_check
 from plans.actions.close import cancel_plan as cancel_plan

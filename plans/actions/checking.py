@@ -35,7 +35,7 @@ from plans.queries import (
     record_event,
 )
 from plans.tracing import operation
-from plans.verification import undone_in
+from plans.verification import Word, results_in, undone_in, verify
 
 
 @verb("check_plan", no_child=True)
@@ -95,6 +95,11 @@ def queue_checks(plan: Plan, by: Actor, work: Checkpoint) -> Turn:
     return turn
 
 
+def demand_person(by: Actor) -> None:
+    if kind_of(by) != PERSON:
+        raise Forbidden(gettext("Only a person has looked, or takes a file as it is."))
+
+
 def of_name(subtask: Subtask, check: str) -> list[dict[str, object]]:
     return [each for each in subtask.checks if not check or each["key"] == check]
 
@@ -106,6 +111,7 @@ def look_at(plan: Plan, key: str, by: Actor, version: int | None = None, check: 
     Where the run rests because a check could not be run, they answer for that one, and it goes on;
     they name it, so that they answer for no other.
     """
+    demand_person(by)
     subtask = find(plan, key)
     if subtask.state == State.DONE:
         if check:
@@ -140,14 +146,26 @@ def look_at(plan: Plan, key: str, by: Actor, version: int | None = None, check: 
     return plan
 
 
+@verb("take_back", no_child=True, version=NOT_CHANGED)
+def take_back(plan: Plan, key: str, by: Actor, version: int | None = None) -> Plan:
+    """A person has not looked after all: it is what its checks say, or by word."""
+    demand_person(by)
+    subtask = find(plan, key)
+    known = verify(plan, [subtask], results_in([plan.pk])).get(subtask.pk)
+    if known is None or known.word != Word.LOOKED:
+        sentence = gettext("{key} does not count as looked at: there is nothing to take back.")
+        raise Conflict(sentence.format(key=key))
+    announce(plan, CheckResult.objects.create(subtask=subtask, by=name_of(by)), by)
+    return plan
+
+
 @verb("take_as_it_is", no_child=True, version=NOT_CHANGED)
 def take_as_it_is(
     plan: Plan, key: str, check_key: str, by: Actor, version: int | None = None
 ) -> Plan:
     """A person's word that a file is to stay as it is now: by that its checks measure it from here
     on, in every subtask. What is done is checked again."""
-    if kind_of(by) != PERSON:
-        raise Forbidden(gettext("Only a person takes a changed file as it is."))
+    demand_person(by)
     subtask = find(plan, key)
     wanted = [each for each in subtask.checks if each["key"] == check_key]
     if not wanted:

@@ -335,14 +335,8 @@ QUIET = {
     *("plan-cancel", "plan-cancel-asking", "plan-beside", "plan-pause", "plan-stop", "plan-edit"),
     *("plan-delete", "plan-use-again", "plan-comments-send", "subtask-add", "subtask-edit"),
     *("subtask-move", "subtask-remove", "subtask-comment", "subtask-comment-remove"),
-    *(
-        "check-save",
-        "check-remove",
-        "plan-mode",
-        "plan-out-of-force",
-        "plan-revise",
-        "plan-answer-asking",
-    ),
+    *("check-save", "check-remove", "plan-mode", "plan-revise", "plan-answer-asking"),
+    *("plan-out-of-force", "subtask-take-back"),
 }
 READ = {"plan", "plan-version", "plan-versions", "plan-export", "check-editor", "agent-plan-mode"}
 

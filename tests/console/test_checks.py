@@ -89,6 +89,10 @@ def test_a_script_has_what_is_done_checked_again(api):
     looked = api.post(f"{path}/subtasks/s1/look", {"version": 1}).json()
     assert (looked["subtasks"][0]["looked_by"], looked["progress"]["looked"]) == ("alice", 1)
     assert looked["attention"] == "none"
+    assert api.post(f"{path}/subtasks/s1/take-back", {"version": 7}).status_code == 409
+    back = api.post(f"{path}/subtasks/s1/take-back", {"version": 1}).json()
+    assert (back["subtasks"][0]["looked_by"], back["attention"]) == ("", "regressed")
+    assert api.post(f"{path}/subtasks/s1/take-back").status_code == 409
 
 
 def test_a_script_takes_a_changed_file_as_it_is(api):
@@ -111,7 +115,7 @@ def test_a_script_takes_a_changed_file_as_it_is(api):
 def test_somebody_elses_checks_are_not_there(api):
     c = finished(EXISTS)
     bob = Api("bob")
-    for path in ("check", "subtasks/s1/check", "subtasks/s1/look"):
+    for path in ("check", "subtasks/s1/check", "subtasks/s1/look", "subtasks/s1/take-back"):
         assert bob.post(f"/plans/{plan_of(c).pk}/{path}").status_code == 404
 
 
@@ -167,8 +171,9 @@ def test_the_timeline_tells_each_result():
     actions.check_plan(plan_of(c), "alice")
     drive()
     actions.look_at(plan_of(c), "s1", "alice")
+    actions.take_back(plan_of(c), "s1", "alice")
     said = [str(line.words) for line in reversed(Timeline(plan_of(c), "alice").lines())]
-    told = [words for words in said if "check" in words or "true" in words]
+    told = [words for words in said if "check" in words or "true" in words or "looked" in words]
     assert told == [
         "check failed: a.txt exists: a.txt is not there.",
         "checked: a.txt exists",
@@ -178,6 +183,7 @@ def test_the_timeline_tells_each_result():
         "check failed: a.txt exists: a.txt is not there.",
         "no longer true",
         "looked at, and counts as checked",
+        "does not count as looked at any more",
     ]
 
 

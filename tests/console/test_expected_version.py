@@ -58,6 +58,12 @@ def done_by_word():
     return c
 
 
+def looked_at():
+    c = done_by_word()
+    actions.look_at(plan_of(c), "s1", "alice")
+    return c
+
+
 def spoilt():
     c = waiting()
     actions.save_check(
@@ -105,12 +111,14 @@ NEEDS_VERSION = [
     ("subtasks/s1/checks", A_CHECK, waiting),
     ("subtasks/s1/checks/remove", {"check": "c1"}, checked),
     ("subtasks/s1/looked", {}, done_by_word),
+    ("subtasks/s1/take-back", {}, looked_at),
     ("subtasks/s1/checks/c1/take", {}, spoilt),
     ("comments/send", {}, commented),
     ("revise", {"text": "Shorter, please"}, waiting),
 ]
 NEEDS_PLAN = [("stop", {}, running), ("pause", {}, running), ("cancel", {}, waiting)]
 NEEDS_PLAN += [("cancel", {}, next_version)]
+ELSEWHERE = ("go-back", "raise", "looked", "take-back", "take")  # is seen in other rows
 ALL = NEEDS_VERSION + NEEDS_PLAN
 door = pytest.mark.parametrize(("path", "values", "where"), NEEDS_VERSION)
 control = pytest.mark.parametrize(("path", "values", "where"), NEEDS_PLAN)
@@ -146,8 +154,7 @@ def test_the_plan_and_version_on_the_screen_are_acted_on(alice, path, values, wh
     c = where()
     before = rows(), Message.objects.count()
     assert post(alice, c, path, values, on_page(c)).status_code == 200
-    is_elsewhere = path in ("go-back", "raise", "subtasks/s1/looked", "subtasks/s1/checks/c1/take")
-    assert (rows(), Message.objects.count()) != before or is_elsewhere
+    assert (rows(), Message.objects.count()) != before or path.endswith(ELSEWHERE)
 
 
 @door

@@ -92,7 +92,8 @@ def test_no_number_in_the_address_of_a_call_breaks_it(operation):
 @pytest.mark.parametrize("verb", sorted(BY_ID))
 def test_no_number_after_a_command_breaks_it(cli, verb):
     before = kept()
-    words = {"skip": ["s1"], "retry": ["s1"], "comment": ["s1", "Shorter"]}.get(verb, [])
+    of_one = {"take": ["s1", "c1"], "comment": ["s1", "Shorter"]}
+    words = of_one.get(verb, ["s1"] if verb in ("skip", "retry", "look", "take-back") else [])
     for id in IDS:
         ended = cli("plan", verb, *words, "--", id)
         said = ended.err.strip().splitlines()

@@ -145,6 +145,12 @@ def untrue():
     return c
 
 
+def looked_at():
+    c = untrue()
+    actions.look_at(plan_of(c), "s1", "alice")
+    return c
+
+
 def spoilt():
     c = waiting()
     actions.save_check(plan_of(c), "s1", Check(kind="file", path="a.txt", unchanged=True), "alice")
@@ -351,6 +357,11 @@ TABLE = {
     "look_at": (
         untrue,
         lambda plan, seen: actions.look_at(plan, "s1", "alice", seen),
+        {child: CHILD, version: NOT_CHANGED},
+    ),
+    "take_back": (
+        looked_at,
+        lambda plan, seen: actions.take_back(plan, "s1", "alice", seen),
         {child: CHILD, version: NOT_CHANGED},
     ),
     "take_as_it_is": (

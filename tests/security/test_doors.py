@@ -85,6 +85,7 @@ def test_each_door_that_must_name_a_version_is_tried_with_another_one():
 VERSIONS = "put it into the lists of tests/console/test_expected_version.py"
 # They name it in the body, in the same file; or as commands, in tests/console/test_plan_command.py.
 ELSEWHERE = {"POST /api/plans/{id}/approve", "POST /api/plans/{id}/subtasks/{key}/look"}
+ELSEWHERE |= {"POST /api/plans/{id}/subtasks/{key}/take-back"}
 ELSEWHERE |= {"POST /api/plans/{id}/subtasks/{key}/checks/{check}/take"}
 COMMANDS = ("approve", "run", "next", "retry", "resume", "take-out-of-force")
 ELSEWHERE |= {f"manage.py plan {verb}" for verb in COMMANDS}

@@ -63,10 +63,12 @@ class Command(PlainCommand):
         verbs.add_parser("list", help=listing).add_argument("--json", action="store_true")
         for verb, explanation in BY_ID.items():
             by_id = verbs.add_parser(verb, help=explanation)
-            if verb in ("retry", "skip", "comment", "take"):
+            if verb in ("retry", "skip", "comment", "look", "take-back", "take"):
                 by_id.add_argument("key", help="the subtask, such as s2")
             if verb == "comment":
                 by_id.add_argument("text", help="what to change; empty takes the comment away")
+            if verb == "look":
+                by_id.add_argument("--check", default="", help="the one for which the run rests")
             if verb == "take":
                 by_id.add_argument("check", help="the check, such as c1")
             one_number = None if verb in ("activate", "delete") else "?"
@@ -233,6 +235,12 @@ class Command(PlainCommand):
             raise Conflict(f"{failed} of {len(rows)} checks did not say yes.")
         if turn.state != TurnState.DONE:
             raise Conflict(turn.error or "The checks did not run to their end.")
+
+    def look_plan(self, plan: Plan, key: str, check: str, **_: object) -> Plan:
+        return actions.look_at(plan, key, by(), check=check)
+
+    def take_back_plan(self, plan: Plan, key: str, **_: object) -> Plan:
+        return actions.take_back(plan, key, by())
 
     def take_plan(self, plan: Plan, key: str, check: str, **_: object) -> Plan:
         return actions.take_as_it_is(plan, key, check, by())

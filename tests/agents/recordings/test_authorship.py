@@ -110,6 +110,13 @@ class TestWhatLooksFound:
         assert known.origin(b"b", now) == whose
         assert known.origin(b"a", now) == "both"
 
+    def test_it_is_the_same_file_also_where_it_has_another_name(self):
+        found = {name: seen(7, 1.5) for name in ("a", "c")}
+        known = Evidence(0, writes([SHELL]), looks=[look(0, 2, SHELL, **found)])
+        now = folder({"b": (7, 8), "c": (7, 8)})
+        now.index[b"b"] = ((33188, 1, ns(1), ns(8), 7), b"object")
+        assert known.origin(b"b", now) == "both"
+
     def test_what_came_and_went_was_never_there(self):
         looks = [
             look(0, 1, None, a=seen(6, 0.5)),
