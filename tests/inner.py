@@ -399,7 +399,15 @@ from plans.reviews import Changed, Material, question_text
 from plans.search import NEEDS_ME, Query, in_groups, search_plans
 from plans.snapshot import PlanSnapshot, SubtaskSnapshot
 from plans.snapshot_reading import conversation_snapshot, plan_snapshot
-from plans.status import MARKS, STATUSES, Status, statuses_of
+from plans.status import (
+    BEING_WRITTEN,
+    MARKS,
+    STATUSES,
+    WAITS_FOR_ANSWER,
+    Group,
+    Status,
+    statuses_of,
+)
 from plans.subplans import settle_planning, start_for_parent
 from plans.text import MOST_TOKENS, PlanText, documents_text, text_of
 from plans.text_plans import plan_in_text
