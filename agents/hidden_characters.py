@@ -26,8 +26,11 @@ BLANK |= {*range(0x180B, 0x1810), *range(0xFE00, 0xFE0E), *range(0xE0100, 0xE01F
 class Kinds(dict[int, str]):
     """The kind of each character, one letter, found out when it first occurs."""
 
+    def __init__(self, kind_of: Callable[[int, str], str]) -> None:
+        self.kind_of = kind_of
+
     def __missing__(self, code: int) -> str:
-        kind = self[code] = kind_of(code, chr(code))
+        kind = self[code] = self.kind_of(code, chr(code))
         return kind
 
 
@@ -51,7 +54,7 @@ def kind_of(code: int, sign: str) -> str:
     return "o" if code >= 0x590 and category[0] in "LS" else "p"
 
 
-KINDS = Kinds()
+KINDS = Kinds(kind_of)
 # Over the letters of the kinds, which stand where the characters of the text do.
 MARKS = f"(?<=m{{{MOST_MARKS}}})m"
 CODE = re.compile(

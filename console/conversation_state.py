@@ -8,14 +8,15 @@ from functools import cached_property
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
-from django.utils.translation import gettext
+from django.urls import reverse
+from django.utils.translation import gettext, ngettext
 
 from agents.config.store import AgentRecord, read_agent
 from agents.conversations import conversation_by_key
 from agents.errors import NotFound
 from agents.llm.catalog import missing_model, model_problem
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
-from agents.sentences import beside, detailed, first_line
+from agents.sentences import beside, commas, detailed, first_line
 from agents.statements import prepared
 from console.alternatives import A_WORD
 from console.check_display import asking_tools
@@ -27,26 +28,25 @@ from console.plan_requests import plan_is_off
 from console.plan_texts import drawn_outcomes
 from console.status_labels import (
     UNANSWERED,
+    URGENT,
     WRITING,
     ModelName,
     StatusLabel,
     label_of_asking,
     label_of_plan,
+    label_of_status,
     name_of_model,
     row_mark,
     running_call,
 )
 from plans.alternatives import fixed_in
-from plans.models import Attempt, Plan
+from plans.models import LIVE, Attempt, Plan
 from plans.needs import last_words
-from plans.queries import (
-    active_plan_and_goal,
-    question_call,
-)
+from plans.queries import plans_here, question_call
 from plans.queries import requested_by as asking_message
 from plans.snapshot import PlanSnapshot
 from plans.snapshot_reading import open_turns_of, plan_snapshots, snapshot_of
-from plans.status import Asking
+from plans.status import HIDDEN, Asking, Status, most_urgent, status_of_asking, statuses_of
 
 
 @prepared
@@ -55,6 +55,23 @@ def turns_of_subtasks(plan: int) -> QuerySet[Attempt, tuple[str, int]]:
     left_messages = Exists(Message.objects.filter(turn=OuterRef("turn_id")))
     attempts = Attempt.objects.filter(left_messages, subtask__plan=plan)
     return attempts.order_by("number").values_list("subtask__key", "turn_id")
+
+
+@dataclass(frozen=True)
+class PlanBeside:
+    """An open plan that is not in the drawer; `place` is where to go for it, if anywhere."""
+
+    plan: Plan
+    status: Status
+    place: str
+
+    @property
+    def waits(self) -> bool:
+        return self.status.mark in URGENT
+
+    @property
+    def words(self) -> str:
+        return self.plan.question or self.status.word
 
 
 @dataclass
@@ -66,6 +83,7 @@ class ConversationState:
     plan: PlanSnapshot | None
     asked: str | None
     open_turns: list[Turn]
+    open_plans: list[Plan]  # beside the one in the drawer
 
     @cached_property
     def agent(self) -> AgentRecord | None:
@@ -179,6 +197,57 @@ class ConversationState:
             return WRITING if self.planning else UNANSWERED
         return label_of_plan(self.plan, self.conversation) if self.plan else None
 
+    @property
+    def own_status(self) -> Status | None:
+        """Of what is in the drawer."""
+        if self.asked is not None:
+            return status_of_asking(self.planning)
+        return self.plan.status if self.plan else None
+
+    @cached_property
+    def plans_beside(self) -> list[PlanBeside]:
+        """The open plans in view that are not in the drawer."""
+        found = statuses_of(plan.pk for plan in self.open_plans)
+        rows = ((plan, found.get(plan.pk, HIDDEN)) for plan in self.open_plans)
+        return [
+            PlanBeside(plan, status, self.place_of(plan) if status.mark in URGENT else "")
+            for plan, status in rows
+            if status != HIDDEN
+        ]
+
+    def asking_title(self, turn: int | None) -> str:
+        """Of the plan whose run the turn is of, where there is more than one."""
+        titles = {each.plan.pk: each.plan.title for each in self.plans_beside}
+        if titles and self.plan:
+            titles[self.plan.id] = self.plan.title
+        plan = next((each.plan for each in self.open_turns if each.pk == turn), None)
+        return titles.get(plan or 0, "")
+
+    def place_of(self, plan: Plan) -> str:
+        """Where it asks in the conversation, or its own page while another runs in the drawer."""
+        for turn in self.open_turns:
+            if turn.plan == plan.pk and (calls := self.asked_here.by_turn.get(turn.pk)):
+                return f"#approval-{calls[0].pk}"
+            if turn.plan == plan.pk and (call := self.asked_here.questions.get(turn.pk)):
+                asked = (pk for pk, each in self.open_questions.items() if each == call)
+                return f"#question-{next(asked)}-answer"
+        runs = self.plan is not None and self.plan.run in LIVE
+        return reverse("plan", args=[plan.pk]) if runs else ""
+
+    @cached_property
+    def status_of_all(self) -> Status | None:
+        """Of the most urgent of its plans."""
+        return most_urgent(self.own_status, (each.status for each in self.plans_beside))
+
+    @property
+    def mark_of_all(self) -> StatusLabel | None:
+        status = self.status_of_all
+        return self.mark if status in (None, self.own_status) else label_of_status(status)
+
+    @property
+    def plan_count(self) -> int:
+        return len(self.plans_beside) + (self.plan is not None)
+
     @cached_property
     def plan_buttons(self) -> PlanButtons:
         """What can be done about the plan; nothing while another one is being written."""
@@ -220,10 +289,13 @@ class ConversationState:
     @property
     def drawer_toggle_name(self) -> str:
         """What the Plan button is called for those who do not see its mark."""
-        if self.mark is None:
+        if self.mark_of_all is None:
             return gettext("Plan, none yet")
-        if self.plan is None:
-            return gettext("Plan, {brief}").format(brief=self.mark.brief)
+        if self.plan_count > 1:
+            words = ngettext("%(n)d plan", "%(n)d plans", self.plan_count) % {"n": self.plan_count}
+            return commas([words, str(self.mark_of_all.brief)])
+        if self.mark is None or self.plan is None:
+            return gettext("Plan, {brief}").format(brief=self.mark_of_all.brief)
         if self.plan.is_document:
             words = gettext("Plan v{version}, {brief}")
             return words.format(version=self.plan.version, brief=self.mark.brief)
@@ -298,7 +370,8 @@ class ConversationState:
     @property
     def needs_you(self) -> bool:
         """Whether something waits for the person, the start of a plan included."""
-        return self.waiting_for_you > 0
+        is_urgent = self.status_of_all is not None and self.status_of_all.mark in URGENT
+        return bool(self.asked_here) or (is_urgent and not self.is_replanning)
 
     @cached_property
     def asked_here(self) -> Asking:
@@ -306,28 +379,20 @@ class ConversationState:
         return Asking.of(turn for turn in self.open_turns if not turn.hidden)
 
     @cached_property
-    def open_questions(self) -> set[int]:
-        """The messages that ask what is not answered yet: the last one of each turn that waits."""
+    def open_questions(self) -> dict[int, int]:
+        """The messages that ask what is not answered yet, the last one of each turn that waits,
+        with the call."""
         asking = self.asked_here.questions
         if not asking:
-            return set()
+            return {}
         asked = Message.objects.filter(kind=Message.Kind.QUESTION, turn__in=asking).order_by("seq")
-        return set(dict(asked.values_list("turn", "pk")).values())
+        last = dict(asked.values_list("turn", "pk"))
+        return {pk: asking[turn] for turn, pk in last.items()}
 
     @cached_property
     def asked_in_chat(self) -> Asking:
         """The same of the reply that is being written."""
         return self.asked_here.of_turns(turn.pk for turn in self.chat_turns)
-
-    @property
-    def waiting_for_you(self) -> int:
-        """How many things wait for the person."""
-        plan = self.plan
-        is_up_to_it = bool(self.asked) or self.is_replanning
-        by_plan = bool(plan and plan.attention != "none" and not is_up_to_it)
-        calls = len(plan.approvals) if plan else 0
-        in_chat = len(self.asked_in_chat.calls) + bool(self.asked_in_chat.questions)
-        return in_chat + max(by_plan, calls) + self.is_unanswered
 
     @cached_property
     def is_unanswered(self) -> bool:
@@ -341,16 +406,15 @@ class ConversationState:
     @property
     def row_mark(self) -> tuple[str, str]:
         """How it stands in the list of conversations: a mark and its name."""
-        is_written = self.planning if self.asked is not None else None
         asking = [False] * len(self.asked_here.calls) + [True] * len(self.asked_here.questions)
-        return row_mark(is_written, self.plan.status if self.plan else None, asking)
+        return row_mark(self.status_of_all, asking)
 
     @property
     def waits(self) -> StatusLabel | None:
         """What waits for the person here, most pressing first: a failure, the reply, the plan."""
         if self.asked_in_chat and not (self.mark and self.mark.shape == "failed"):
             return label_of_asking(self.asked_in_chat)
-        return self.mark
+        return self.mark_of_all
 
     @property
     def status(self) -> str:
@@ -410,7 +474,7 @@ def read_state(conversation_id: int) -> ConversationState:
     if not rows or rows[0].deleted_at is not None:
         raise Conversation.DoesNotExist
     conversation = rows[0]
-    plan, goal = active_plan_and_goal(conversation_id)
+    plan, goal, open_plans = plans_here(conversation_id)
     open_turns = open_turns_of(conversation_id)
     return ConversationState(
         conversation=conversation,
@@ -419,4 +483,5 @@ def read_state(conversation_id: int) -> ConversationState:
         asked=goal or None,
         # the turn that has its lane comes before those queued behind it
         open_turns=sorted(open_turns, key=lambda turn: turn.state == TurnState.QUEUED),
+        open_plans=open_plans,
     )

@@ -302,7 +302,9 @@ class Thread:
         if message.kind == Message.Kind.QUESTION:
             asker = message.meta.get("agent")  # one that works for the conversation's own
             extra["asker"] = agent_name(asker) if asker else self.now.agent_name
-            extra["asks"] = not self.cleared and message.pk in self.now.open_questions
+            call = 0 if self.cleared else self.now.open_questions.get(message.pk, 0)
+            extra |= {"asks": call, "answer_id": f"question-{message.pk}"}
+            extra["plan_title"] = self.now.asking_title(message.turn_id) if call else ""
         return show("conversation/_message.html", self.now, **extra)
 
     def plan(self, pk: int) -> PlanSnapshot | None:

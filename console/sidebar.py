@@ -8,7 +8,18 @@ from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import BigIntegerField, Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models import (
+    BigIntegerField,
+    Count,
+    Exists,
+    F,
+    FilteredRelation,
+    Max,
+    OuterRef,
+    Q,
+    QuerySet,
+    Sum,
+)
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 from django.http import HttpRequest
@@ -23,8 +34,9 @@ from agents.statements import prepared
 from console.htmx import person
 from console.language import shown_name
 from console.status_labels import row_mark
+from plans.models import OPEN
 from plans.needs import AskingCall, asking_calls
-from plans.status import statuses_of
+from plans.status import most_urgent, status_of_asking, statuses_of
 
 MOST = 200  # conversations listed
 
@@ -106,6 +118,7 @@ class Listed(NamedTuple):
     is_written: bool  # by a turn that is at work on the plan that is asked for
     finished_at: datetime | None  # the active plan
     looked_at: datetime | None
+    open_plan: int | None  # of several there is a row each
 
     @property
     def is_seen(self) -> bool:
@@ -129,6 +142,7 @@ def listed_of(owner: int) -> QuerySet[Conversation, Any]:
     own = Conversation.objects.filter(
         owner=owner, parent_call=None, deleted_at=None, archived_at=None
     )
+    own = own.annotate(open=FilteredRelation("plans", condition=Q(plans__state__in=OPEN)))
     rows = own.order_by(F("pinned_at").desc(nulls_last=True), "-updated_at", "-pk").values_list(
         "pk",
         "title",
@@ -142,6 +156,7 @@ def listed_of(owner: int) -> QuerySet[Conversation, Any]:
         Exists(at_work),
         "active_plan__plan__finished_at",
         "looked_at",
+        "open",
     )
     return rows[:MOST]
 
@@ -151,23 +166,28 @@ def grouped(
 ) -> list[Group]:
     names = {agent.id: shown_name(agent.file) for agent in agents}
     groups: dict[str, Group] = {}
-    listed = [Listed(*row) for row in listed_of.rows(owner=user.pk)]
-    statuses = statuses_of(each.plan for each in listed if each.plan)
+    listed = {}
+    beside: dict[int, set[int]] = defaultdict(set)
+    for each in (Listed(*row) for row in listed_of.rows(owner=user.pk)):
+        listed[each.pk] = each
+        if each.open_plan and each.open_plan != each.plan:
+            beside[each.pk].add(each.open_plan)
+    plans = {each.plan for each in listed.values() if each.plan}
+    statuses = statuses_of(plans.union(*beside.values()))
     asking = defaultdict(list)
     for call in (AskingCall(*row) for row in asking_calls.rows(owner=user.pk)):
         asking[call.place].append(call)
-    for each in listed:
+    for each in listed.values():
         name = names.get(each.agent_id, each.agent_id)
         icon = "" if by_date else "agent"
         if each.pinned_at:
             name, icon = gettext("Pinned"), "pin"
         elif by_date:
             name = day_of(each.updated_at.date())
-        shape, word = row_mark(
-            each.is_written if each.wants_plan else None,
-            statuses.get(each.plan or 0),
-            [call.is_question for call in asking[each.pk]],
-        )
+        own = status_of_asking(each.is_written) if each.wants_plan else statuses.get(each.plan or 0)
+        others = [statuses[plan] for plan in beside[each.pk] if plan in statuses]
+        calls = [call.is_question for call in asking[each.pk]]
+        shape, word = row_mark(most_urgent(own, others), calls)
         if each.pk != current and shape in FINISHED and each.is_seen:
             shape, word = "", ""
         row = Row(

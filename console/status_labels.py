@@ -95,19 +95,13 @@ def label_of_status(status: Status) -> StatusLabel:
     return StatusLabel(status.mark, word, name[0].lower() + name[1:], word, mark_name=name)
 
 
-def row_mark(
-    is_written: bool | None, status: Status | None, asking: Sequence[bool]
-) -> tuple[str, str]:
+def row_mark(status: Status | None, asking: Sequence[bool]) -> tuple[str, str]:
     """How a conversation stands in the list: a mark and its name. What waits outranks all but a
     failure; a plan that was given up has none.
 
-    `is_written` says whether a turn is at work on the plan that is asked for, None where none is;
-    `status` is that of the plan in the drawer, and `asking` of each call that waits for a word,
+    `status` is that of its most urgent plan, and `asking` says of each call that waits for a word
     whether it is a question.
     """
-    if is_written is not None and not asking:
-        mark = BEING_WRITTEN if is_written else WAITS_FOR_ANSWER
-        return mark.mark, mark.word
     if status is not None and status.mark in URGENT:
         return status.mark, status.word
     if any(asking):

@@ -45,6 +45,10 @@ TRIES = 2  # of one that could not be run, before the turn rests
 REPEATS = 2  # rounds in which those that hold are asked again, before a tick
 NOT_RUN = "check: "  # how the reason begins for which it rests
 
+Results = dict[str, CheckResult]  # by key
+Probe = Callable[[], Awaitable[Finding]]
+NOT_ASKED = Finding(None, "")
+
 
 @dataclass(frozen=True)
 class Round:
@@ -66,8 +70,8 @@ class Round:
     again: bool = False
     changed: set[str] = field(default_factory=set)
 
-    def results(self) -> dict[str, CheckResult]:
-        """What is known already, by key."""
+    def results(self) -> Results:
+        """What is known already."""
         rows = CheckResult.objects.filter(subtask=self.subtask, passed__isnull=False)
         if self.call is not None:
             rows = rows.filter(call=self.call)
@@ -86,7 +90,8 @@ async def run_checks(round: Round) -> list[CheckResult]:
     Raises TurnWaits where a person has to say something first, or one could not be run.
     """
     known = await in_db(round.results)
-    is_moment = not known and all(check["kind"] == "file" for check in round.checks)
+    has_looked = all(check["kind"] == "file" for check in round.checks)
+    is_moment = not known and (has_looked or len(round.checks) == 1)
     hard = [check for check in round.checks if check["kind"] in DETERMINISTIC]
     soft = [check for check in round.checks if check["kind"] not in DETERMINISTIC]
     holds = await ask_first(round, hard, known)
@@ -95,12 +100,9 @@ async def run_checks(round: Round) -> list[CheckResult]:
         # What a reviewer has seen stays as it is.
         rest = [check for check in hard if check["key"] not in round.changed]
         holds = holds and await ask_again(round, rest, known)
-    elif holds and await ask_first(round, soft, known) and not is_moment:
+    elif holds and await ask_first(round, soft, known) and (round.changed or not is_moment):
         await settle(round, hard, known)
     return [known[check["key"]] for check in round.checks if check["key"] in known]
-
-
-Results = dict[str, CheckResult]
 
 
 async def ask_first(round: Round, checks: Sequence[CheckJson], known: Results) -> bool:
@@ -148,19 +150,17 @@ async def run_check(
 
     The result takes the place of the one `before`, of the same round.
     """
-    finding, result = Finding(None, ""), CheckResult()
+    finding, result = NOT_ASKED, CheckResult()
     for _ in range(TRIES):
         ready = await in_db(prepare, round, check)
         began = time.monotonic()
-        write, cost = nothing, None
-        if ready.finding is not None:
-            finding = ready.finding
-        elif check["kind"] == "review":
+        finding, write, cost = ready.finding, nothing, None
+        if ready.material is not None:
             finding, answered = await review(round.turn, check, ready.material)
             if answered is not None:
                 write, cost = answered.count, answered.cost
-        else:
-            finding = await run_probe(round, check, ready)
+        elif ready.probe is not None:
+            finding = await run_probe(round, check, ready.probe, ready.folder)
         said = finding.said
         if before is not None and before.passed and finding.passed is False:
             said = gettext("It held, and did not stay so: {said}").format(said=said)
@@ -187,19 +187,19 @@ async def run_check(
     raise TurnWaits(Turn.WaitingFor.PAUSE, because=because[:1_000])
 
 
-async def run_probe(round: Round, check: CheckJson, ready: Ready) -> Finding:
+async def run_probe(round: Round, check: CheckJson, probe: Probe, folder: Path) -> Finding:
     """Ask, and note whether files changed meanwhile. A command of what is done already writes
     beside no undo."""
     if check["kind"] == "file":
-        return await ready.probe()
+        return await probe()
     if round.again and check["kind"] == "command":
         try:
             await enter_folder(round.turn)
         except Conflict as why:
             return Finding(None, str(why))
-    before = await FILES.run(files_in, ready.folder)
-    finding = await ready.probe()
-    is_same = before is not None and before == await FILES.run(files_in, ready.folder)
+    before = await FILES.run(files_in, folder)
+    finding = await probe()
+    is_same = before is not None and before == await FILES.run(files_in, folder)
     (round.changed.discard if is_same else round.changed.add)(check["key"])
     return finding
 
@@ -212,20 +212,16 @@ def files_in(folder: Path) -> object:
 
 @dataclass(frozen=True)
 class Ready:
-    """A check about to be run: its probe, or the finding without one.
+    """A check about to be run: its probe, what a reviewer goes by, or the finding without either.
 
-    `asked` is the call by which a person was asked, `material` what a reviewer goes by.
+    `asked` is the call by which a person was asked.
     """
 
-    probe: Callable[[], Awaitable[Finding]]
-    material: Material
+    finding: Finding = NOT_ASKED
+    material: Material | None = None
+    probe: Probe | None = None
     folder: Path = Path()
-    finding: Finding | None = None
     asked: ToolCall | None = None
-
-
-async def no_probe() -> Finding:
-    return Finding(None, "")
 
 
 def prepare(round: Round, check: CheckJson) -> Ready:
@@ -236,31 +232,29 @@ def prepare(round: Round, check: CheckJson) -> Ready:
     turn = round.turn
     with persistence.fenced(turn):
         persistence.check_stop_requested(turn)
-    material = Material(
-        round.plan, round.subtask, round.claim, round.attempt.turn if round.attempt else None
-    )
     if check["kind"] == "review":
-        return Ready(no_probe, material)
+        work = round.attempt.turn if round.attempt else None
+        return Ready(material=Material(round.plan, round.subtask, round.claim, work))
     try:
         now = permissions.of_turn(turn)
     except Refused as why:
-        return Ready(no_probe, material, finding=Finding(None, str(why)))
+        return Ready(Finding(None, str(why)))
     if check["kind"] == "file":
         known = known_of(round.plan, check["path"]) if check.get("unchanged") else Known(None)
-        probe = partial(probes.look_at_file, check, Workspace(now.folder), known.in_folder)
-        return Ready(probe, material)
+        look = partial(probes.file_finding, check, Workspace(now.folder), known.in_folder)
+        return Ready(probe=partial(FILES.run, look))
     offered = available_tools(turn, ["*"])
     name = tool_of(check)
     tool = offered.tools.get(name)
     if tool is None or (check["kind"] == "tool" and not tool.read_only):
         sentence = gettext("{tool} is off for this agent, or is not there any more.")
-        return Ready(no_probe, material, finding=Finding(None, sentence.format(tool=name)))
+        return Ready(Finding(None, sentence.format(tool=name)))
     asked = ask_person(round, check, tool, offered)
     if asked is not None and asked.decision == "deny":
         sentence = gettext("It was not allowed to run: {reason}")
         reason = asked.reason or gettext("no reason was given")
         finding = Finding(None, sentence.format(reason=reason), by_a_person=True)
-        return Ready(no_probe, material, finding=finding, asked=asked)
+        return Ready(finding, asked=asked)
     if check["kind"] == "command":
         note_command(turn)
         probe = partial(probes.run_command, check, tool)
@@ -268,7 +262,7 @@ def prepare(round: Round, check: CheckJson) -> Ready:
         probe = partial(probes.look_at_page, check, now.private_hosts)
     else:
         probe = partial(probes.ask_service, check, tool)
-    return Ready(probe, material, now.folder, asked=asked)
+    return Ready(probe=probe, folder=now.folder, asked=asked)
 
 
 def note_command(turn: Turn) -> None:
@@ -297,7 +291,7 @@ def ask_person(
     calls = calls.filter(message__meta__subtask=round.subtask.key)
     if round.call is not None:
         calls = calls.filter(message__meta__finish=round.call.pk)
-    asked = calls.exclude(state__in=OVER).order_by("pk").last()
+    asked = calls.filter(state=ToolCall.State.ASKED).order_by("pk").last()
     allowed = calls.filter(state=ToolCall.State.DONE, asked_as=tool.identity)
     if asked is None and allowed.exists():
         return None
@@ -315,20 +309,13 @@ def ask_person(
             return None
         ask(round, check, asked, tool)
     if asked.decision and asked.asked_as not in ("", tool.identity):
-        close(turn, asked, ToolCall.State.REFUSED, gettext("It is not the tool any more."))
+        with persistence.fenced(turn):
+            sentence = gettext("It is not the tool any more.")
+            persistence.close_call(asked, ToolCall.State.REFUSED, sentence)
         return ask_person(round, check, tool, offered)
     if not asked.decision:
         raise TurnWaits(Turn.WaitingFor.APPROVAL)
     return asked
-
-
-OVER = (
-    ToolCall.State.DONE,
-    ToolCall.State.FAILED,
-    ToolCall.State.DENIED,
-    ToolCall.State.REFUSED,
-    ToolCall.State.INTERRUPTED,
-)
 
 
 def ask(round: Round, check: CheckJson, call: ToolCall, tool: Tool) -> None:
@@ -348,11 +335,6 @@ def ask(round: Round, check: CheckJson, call: ToolCall, tool: Tool) -> None:
         message.save(update_fields=["meta"])
         persistence.touch(message, turn.conversation_id, "tool.asked")
         add_message_at_top(turn, Message.Kind.APPROVAL, text, call=call.pk)
-
-
-def close(turn: Turn, call: ToolCall, state: str, result: str) -> None:
-    with persistence.fenced(turn):
-        persistence.close_call(call, state, result)
 
 
 def record(

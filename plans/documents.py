@@ -156,11 +156,7 @@ CAME_TO = {
 }
 
 
-def no_notes(subtask: Subtask) -> str:
-    return ""
-
-
-def as_markdown(plan: Plan, images: Callable[[Subtask], str] = no_notes) -> str:
+def as_markdown(plan: Plan, images: Callable[[Subtask], str] | None = None) -> str:
     """`images` names those that a subtask's tools have brought."""
     now = plan_snapshot(plan)
     approval = gettext("Version {version}, not approved.").format(version=now.version)
@@ -172,7 +168,8 @@ def as_markdown(plan: Plan, images: Callable[[Subtask], str] = no_notes) -> str:
     elif now.in_force:
         in_force = gettext("Version {version} is in force.").format(version=now.approved_version)
         approval = sentences(approval, in_force)
-    times, rows = now.seconds.times, {each.key: each for each in checklist(plan)}
+    times = now.seconds.times
+    brought = {each.key: images(each) for each in checklist(plan)} if images else {}
     parts = [
         f"# {now.title}",
         indent(now.goal, "> ", lambda line: True),
@@ -182,9 +179,7 @@ def as_markdown(plan: Plan, images: Callable[[Subtask], str] = no_notes) -> str:
         labelled(gettext("Expected outcome"), now.expected_outcome),
         now.content,
         f"## {gettext('Subtasks')}" if now.subtasks else "",
-        "\n".join(
-            item(each, images(rows[each.key]) if each.key in rows else "") for each in now.subtasks
-        ),
+        "\n".join(item(each, brought.get(each.key, "")) for each in now.subtasks),
         f"## {gettext('Outcome')}\n\n{now.outcome}" if now.outcome and now.subtasks else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

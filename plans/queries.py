@@ -22,9 +22,10 @@ from agents.errors import Invalid, NotFound
 from agents.events import lock_conversation
 from agents.models import Conversation, Event, Lane, Message, ToolCall, Turn, TurnState
 from agents.persistence import change_of_message
-from agents.statements import one_of, prepared
+from agents.statements import one_of, one_of_open, prepared
 from plans.in_force import is_in_force
 from plans.models import (
+    OPEN,
     PLAN_TEXT,
     SUBTASK_FIELDS,
     ActivePlan,
@@ -80,6 +81,23 @@ def in_drawer(pointer: Pointer | None) -> tuple[Plan | None, str]:
     plan_id, asked_message, goal = pointer or (None, None, "")
     rows = plan_by_key.models(plan=plan_id) if plan_id else []
     return next(iter(rows), None), goal if asked_message else ""
+
+
+def plans_here(conversation_id: int) -> tuple[Plan | None, str, list[Plan]]:
+    """The same, and the open plans beside it."""
+    pointer = pointers.first(conversation=conversation_id)
+    if pointer is None:
+        return None, "", []
+    plan_id, asked_message, goal = pointer
+    rows = plans_shown_or_open.models(conversation=conversation_id, shown=plan_id or 0)
+    shown = next((row for row in rows if row.pk == plan_id), None)
+    return shown, goal if asked_message else "", [row for row in rows if row is not shown]
+
+
+@prepared
+def plans_shown_or_open(conversation: int, shown: int) -> QuerySet[Plan]:
+    rows = Plan.objects.filter(Q(one_of_open(OPEN, "state")) | Q(pk=shown))
+    return rows.filter(conversation=conversation).order_by("pk")
 
 
 def active_plan_id(conversation_id: int) -> int | None:

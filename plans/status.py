@@ -121,6 +121,12 @@ BEING_WRITTEN = Status(
 WAITS_FOR_ANSWER = Status(
     "waits_for_answer", gettext_lazy("Waits for your answer"), "waiting", Group.WAITING
 )
+PRESSING = {
+    each.name: (list(Group).index(each.group), place)
+    for place, each in enumerate((*STATUSES.values(), BEING_WRITTEN, WAITS_FOR_ANSWER))
+}
+# Of an alternative that is not shown: it stands for nothing beside what is.
+HIDDEN = STATUSES["hidden"]
 RUNS = {
     Run.PAUSED: "paused",
     Run.PAUSING: "pausing",
@@ -162,6 +168,17 @@ def status_of(facts: Facts) -> Status:
     if status.name != "done" or not facts.has_subtasks:  # a text that was never approved
         return replace(status, is_finished=True)
     return replace(status, is_finished=True, mark=weakest_mark(facts.words))
+
+
+def most_urgent(shown: Status | None, beside: Iterable[Status]) -> Status | None:
+    """Of the plan in the drawer and the open ones beside it."""
+    found = [*filter(None, [shown]), *(each for each in beside if each != HIDDEN)]
+    return min(found, key=lambda each: PRESSING[each.name], default=None)
+
+
+def status_of_asking(is_written: bool) -> Status:
+    """Of a plan that is asked for, by whether a turn is at work on it."""
+    return BEING_WRITTEN if is_written else WAITS_FOR_ANSWER
 
 
 def weakest_mark(words: Mapping[str, int]) -> str:
@@ -287,7 +304,7 @@ class Asking:
     """What turns ask a person, themselves or by agents that work for them; by turn."""
 
     by_turn: Mapping[int, list[ToolCall]]  # that wait for leave; a question is not one of them
-    questions: frozenset[int]
+    questions: Mapping[int, int]  # with the call that asks
 
     @property
     def calls(self) -> list[ToolCall]:
@@ -301,13 +318,13 @@ class Asking:
         """What these of them ask."""
         wanted = set(turns)
         calls = {pk: each for pk, each in self.by_turn.items() if pk in wanted}
-        return Asking(calls, self.questions & wanted)
+        return Asking(calls, {pk: each for pk, each in self.questions.items() if pk in wanted})
 
     @classmethod
     def of(cls, turns: Iterable[Turn]) -> Asking:
         waiting = [turn for turn in turns if turn.state == TurnState.WAITING]
         if not waiting:
-            return cls({}, frozenset())
+            return cls({}, {})
         callers = [turn for turn in waiting if turn.waiting_for == Turn.WaitingFor.CHILD]
         below = descendants(callers, Turn.objects.filter(state__in=Turn.OPEN_STATES))
         works_for = {turn.pk: {turn.pk} for turn in waiting}
@@ -317,11 +334,15 @@ class Asking:
             works_for[turn.pk] = above | works_for.get(turn.pk, set())
         rows = ToolCall.objects.filter(turn__in=works_for, state=ToolCall.State.ASKED, decision="")
         calls = defaultdict(list)
-        for each in rows.exclude(tool="ask_user").order_by("pk"):
-            for pk in works_for[each.turn_id]:
-                calls[pk].append(each)
         asks = (t for t in (*waiting, *below) if t.waiting_for == Turn.WaitingFor.QUESTION)
-        return cls(calls, frozenset().union(*(works_for[turn.pk] for turn in asks)))
+        questions = {pk: 0 for turn in asks for pk in works_for[turn.pk]}
+        for each in rows.order_by("pk"):
+            for pk in works_for[each.turn_id]:
+                if each.tool != "ask_user":
+                    calls[pk].append(each)
+                elif pk in questions:
+                    questions[pk] = each.pk
+        return cls(calls, questions)
 
     def facts(self, turns: Iterable[Turn]) -> dict[str, Any]:
         """Of the open turns of one plan."""

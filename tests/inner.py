@@ -179,7 +179,7 @@ from agents.text.tokens import estimate_tokens
 from agents.timestamps import timestamp
 from agents.tools import confinement, permissions, progress, supervisor
 from agents.tools import fetch as tools_fetch
-from agents.tools.base import FILE_TOOLS, SERVER_TOOLS, Tool, ToolFailed, ToolResult
+from agents.tools.base import BUILT_IN, SERVER_TOOLS, Tool, ToolFailed, ToolResult
 from agents.tools.base import PLAN_TOOLS as BASE_PLAN_TOOLS
 from agents.tools.confinement import FileName, NotAName, Workspace, move_to_free, opened_folder
 from agents.tools.fetch import LARGEST as FETCH_LARGEST
@@ -399,7 +399,15 @@ from plans.reviews import Changed, Material, question_text
 from plans.search import NEEDS_ME, Query, in_groups, search_plans
 from plans.snapshot import PlanSnapshot, SubtaskSnapshot
 from plans.snapshot_reading import conversation_snapshot, plan_snapshot
-from plans.status import MARKS, STATUSES, Status, statuses_of
+from plans.status import (
+    BEING_WRITTEN,
+    MARKS,
+    STATUSES,
+    WAITS_FOR_ANSWER,
+    Group,
+    Status,
+    statuses_of,
+)
 from plans.subplans import settle_planning, start_for_parent
 from plans.text import MOST_TOKENS, PlanText, documents_text, text_of
 from plans.text_plans import plan_in_text

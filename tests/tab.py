@@ -128,7 +128,7 @@ class Tab:
 
     @property
     def drawer_toggle(self):
-        named = self.page.get_by_role("button", name=re.compile("^Plan"))
+        named = self.page.get_by_role("button", name=re.compile(r"^(Plan|\d+ plans)\b"))
         return named.and_(self.page.locator("[aria-controls=plan]"))
 
     @property

@@ -27,6 +27,7 @@ from agents.llm.reply import (
     RequestedCall,
     TextPart,
     as_dict,
+    as_dicts,
     as_text,
     as_texts,
     call_of,
@@ -147,8 +148,7 @@ def assistant_blocks(
         if isinstance(kept, list) and kept:
             return [as_dict(block) for block in kept]
     blocks = text_blocks(message.get("content"))
-    calls = message.get("tool_calls")
-    for call in map(as_dict, calls if isinstance(calls, list) else []):
+    for call in as_dicts(message.get("tool_calls")):
         function = as_dict(call.get("function"))
         known = as_text(call.get("id"))
         ids[known] = known if ID.fullmatch(known) else short_id(known)
@@ -243,9 +243,8 @@ class MessageDraft:
             self.end(as_dict(document.get("delta")), as_dict(document.get("usage")))
         elif kind == "message":  # from a server that ignores `stream`
             self.used.append({})
-            content = document.get("content")
-            for block in content if isinstance(content, list) else []:
-                yield from self.add_block(as_dict(block))
+            for block in as_dicts(document.get("content")):
+                yield from self.add_block(block)
             self.end(document, as_dict(document.get("usage")))
 
     def add_block(self, block: Json) -> Iterator[TextPart | ReasoningPart]:

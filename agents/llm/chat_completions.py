@@ -24,6 +24,7 @@ from agents.llm.reply import (
     RequestedCall,
     TextPart,
     as_dict,
+    as_dicts,
     as_text,
     call_of,
     distinct,
@@ -32,7 +33,7 @@ from agents.llm.reply import (
     parsed,
     token_count,
 )
-from agents.llm.request import ChatMessage, Endpoint, ModelRequest, short_id
+from agents.llm.request import Endpoint, ModelRequest, short_id
 from agents.llm.wanted_back import (
     REASONING,
     given_back,
@@ -75,7 +76,8 @@ class ChatCompletions:
         """OpenRouter also puts it into the choice it belongs to."""
         if document.get("error") or document.get("object") == "error":
             return document
-        return next((choice for choice in choices_in(document) if choice.get("error")), None)
+        choices = as_dicts(document.get("choices"))
+        return next((choice for choice in choices if choice.get("error")), None)
 
     def models_url(self, endpoint: Endpoint, after: str) -> str:
         return f"{endpoint.base_url.rstrip('/')}/models"
@@ -106,7 +108,8 @@ def messages_for(request: ModelRequest) -> list[Json]:
             is_own = is_origin_of(message, request)
             extras = as_dict(as_dict(message.get("wanted_back")).get("calls")) if is_own else {}
             own["tool_calls"] = [
-                call_for(call, extras, None if is_own else ids) for call in calls_in(message)
+                call_for(call, extras, None if is_own else ids)
+                for call in as_dicts(message.get("tool_calls"))
             ]
         if message["role"] == "assistant" and is_origin_of(message, request):
             kept = as_dict(as_dict(message.get("wanted_back")).get("message"))
@@ -134,16 +137,6 @@ def call_for(call: Json, extras: Json, ids: dict[object, str] | None) -> Json:
         ids[known] = short_id(known)
         known = ids[known]
     return {**call, **extra, "id": known, "function": function}
-
-
-def calls_in(message: ChatMessage) -> list[Json]:
-    calls = message.get("tool_calls")
-    return [as_dict(call) for call in calls] if isinstance(calls, list) else []
-
-
-def choices_in(document: Json) -> list[Json]:
-    choices = document.get("choices")
-    return [as_dict(choice) for choice in choices] if isinstance(choices, list) else []
 
 
 # What is answered
@@ -213,7 +206,7 @@ class ChatDraft:
     def add(self, document: Json) -> Iterator[TextPart | ReasoningPart]:
         self.documents += 1
         self.usage = as_dict(document.get("usage")) or self.usage
-        for choice in choices_in(document):
+        for choice in as_dicts(document.get("choices")):
             if choice.get("index") not in (0, None):
                 continue
             # A server that ignores `stream` sends `message` where a stream has `delta`.
@@ -240,7 +233,7 @@ class ChatDraft:
 
     def add_calls(self, delta: Json) -> None:
         pieces = delta.get("tool_calls") or delta.get("function_call")
-        for piece in map(as_dict, pieces if isinstance(pieces, list) else [pieces]):
+        for piece in as_dicts(pieces if isinstance(pieces, list) else [pieces]):
             if not piece or self.has_too_many_calls:
                 continue
             function = as_dict(piece.get("function")) or piece

@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from agents.llm.chat_completions import ChatCompletions, calls_in
+from agents.llm.chat_completions import ChatCompletions
 from agents.llm.reply import (
     MOST_CALLS,
     Json,
@@ -23,6 +23,7 @@ from agents.llm.reply import (
     ReplyDraft,
     TextPart,
     as_dict,
+    as_dicts,
     as_text,
     call_of,
     distinct,
@@ -111,7 +112,7 @@ def said(message: ChatMessage, request: ModelRequest, ids: dict[object, str]) ->
     items: list[Json] = []
     if text := as_text(message.get("content")):
         items.append({"role": "assistant", "content": text})
-    for call in calls_in(message):
+    for call in as_dicts(message.get("tool_calls")):
         known, function = as_text(call.get("id")), as_dict(call.get("function"))
         ids[known] = known if len(known) <= LONGEST_CALL_ID else short_id(known)
         name, arguments = function.get("name"), function.get("arguments")
@@ -197,8 +198,7 @@ class ResponseDraft:
             self.arguments[place] = as_text(item.get("arguments"))
 
     def add_whole(self, response: Json) -> Iterator[TextPart | ReasoningPart]:
-        output = response.get("output")
-        for place, item in enumerate(map(as_dict, output if isinstance(output, list) else [])):
+        for place, item in enumerate(as_dicts(response.get("output"))):
             self.put(place, item)
             if text := as_text(item.get("content")):
                 self.text += text

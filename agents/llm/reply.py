@@ -164,6 +164,11 @@ def as_dict(value: object) -> Json:
     return value if isinstance(value, dict) else {}
 
 
+def as_dicts(value: object) -> list[Json]:
+    """The objects of a list; anything else in it is an empty one."""
+    return [as_dict(each) for each in value] if isinstance(value, list) else []
+
+
 def as_text(value: object) -> str:
     """A text, or the texts of a list of parts; anything else is nothing."""
     if isinstance(value, list):
@@ -173,7 +178,7 @@ def as_text(value: object) -> str:
 
 def as_texts(parts: object, name: str) -> list[str]:
     """What is under this name in each part of a list."""
-    return [as_text(as_dict(part).get(name)) for part in (parts if isinstance(parts, list) else [])]
+    return [as_text(part.get(name)) for part in as_dicts(parts)]
 
 
 def token_count(value: object) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 
-from agents.llm.reply import Json, as_dict, as_text, as_texts
+from agents.llm.reply import Json, as_dict, as_dicts, as_text, as_texts
 from agents.sanitize import sanitize
 
 REASONING = ("reasoning_content", "reasoning")
@@ -41,8 +41,7 @@ def merge_details(kept: Json, delta: Json) -> int:
             kept[name] = as_dict(kept.get(name)) | as_dict(sanitize(found))
             size += len(json.dumps(found, default=str))
     for name in LISTS:
-        pieces = delta.get(name)
-        for piece in map(as_dict, pieces if isinstance(pieces, list) else []):
+        for piece in as_dicts(delta.get(name)):
             details = kept.setdefault(name, [])
             assert isinstance(details, list)
             add_detail(details, as_dict(sanitize(piece)))

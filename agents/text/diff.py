@@ -17,6 +17,8 @@ from difflib import Match, SequenceMatcher
 from enum import StrEnum
 from itertools import accumulate, groupby, pairwise
 
+from agents.hidden_characters import Kinds
+
 Items = Sequence[Hashable]
 Pair = tuple[int, int]
 
@@ -233,14 +235,6 @@ UNSPACED = (
 )
 
 
-class Kinds(dict[int, str]):
-    """The kind of each character, one letter, found out when it first occurs."""
-
-    def __missing__(self, code: int) -> str:
-        kind = self[code] = kind_of(code, chr(code))
-        return kind
-
-
 def kind_of(code: int, sign: str) -> str:
     """w word, s space, r half a flag, a apostrophe, x tied, j tied on both sides, l leading, o."""
     if code == ZWJ or unicodedata.combining(sign) == VIRAMA:
@@ -258,7 +252,7 @@ def kind_of(code: int, sign: str) -> str:
     return "a" if sign in "'’" else "w" if sign.isalnum() or sign == "_" else "o"
 
 
-KINDS = Kinds()
+KINDS = Kinds(kind_of)
 TAIL = "(?:x|j[^s]?)*"
 # Over the letters of the kinds, which stand where the characters of the text do.
 WORD = re.compile(

@@ -131,9 +131,9 @@ always(() => {
 });
 
 on("click", "[data-to-approval]", (link, event) => {
-  event.preventDefault();
   const card = byId(link.hash.slice(1));
   if (!card) return;
+  event.preventDefault();
   if (matchMedia("(max-width: 820px)").matches) close({ focus: false });
   unfoldAround(card);
   card.scrollIntoView({ block: "nearest" });

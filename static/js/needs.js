@@ -118,10 +118,12 @@ on("keydown", ".need-card", (card, event) => {
   if (event.key === "Escape" && form?.matches("[data-need-form]")) {
     event.preventDefault();
     unfold(card, "");
-  } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("[data-sends]")) {
-    event.preventDefault();
-    if (!event.repeat) form.querySelector("button:not([type=button])").click();
   }
+});
+on("keydown", "[data-sends]", (field, event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  if (!event.repeat) field.form.querySelector("button:not([type=button])").click();
 });
 
 /** One of the card's forms in place of its buttons; without a name the buttons. */

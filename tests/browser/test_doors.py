@@ -186,11 +186,8 @@ def test_a_plan_is_asked_for_beside_the_one_that_is_shown(site, open_tab, chat):
 def test_a_start_that_waits_for_another_plan_says_why_until_it_does_not(site, open_tab):
     chat = site.started("question")
     tab = open_tab().chat(chat)
-    asked = tab.log.get_by_role("article", name="Question", exact=True)
-    expect(asked).to_contain_text("Type the answer below.")
     first = site.plan(chat)["id"]
     put_beside(site, chat)
-    expect(asked).not_to_contain_text("Type the answer below.")
     start = tab.button("Start plan")
     start.click(force=True)  # of what is disabled Playwright waits for the end
     alert = tab.plan.locator("#plan-alert")
@@ -199,3 +196,29 @@ def test_a_start_that_waits_for_another_plan_says_why_until_it_does_not(site, op
     site.post(f"/plans/{first}/stop")
     expect(alert).to_be_empty()
     expect(start).to_be_enabled()
+
+
+def test_a_question_of_a_plan_that_is_not_shown_is_answered_where_it_is_asked(site, open_tab):
+    chat = site.started("question")
+    tab = open_tab().chat(chat)
+    first = site.plan(chat)["id"]
+    put_beside(site, chat)
+    line = tab.plan.locator(f"#beside-{first}")
+    expect(line).to_contain_text("A plan to question · Which tone?")
+    expect(tab.drawer_toggle).to_have_accessible_name("2 plans, waiting for your answer")
+    expect(tab.drawer_toggle).to_contain_text("2 plans")
+    row = tab.page.locator(f"#conversation-{chat}")
+    expect(row.get_by_role("img", name="Waiting for your answer")).to_be_visible()
+    line.get_by_role("link", name="Show").click()
+    answer = tab.log.get_by_role("textbox", name="Your answer")
+    expect(answer).to_be_focused()
+    answer.press_sequentially("A dry")
+    site.says(chat, "is it long?")  # what else happens leaves the field alone
+    expect(tab.log).to_contain_text("is it long?")
+    answer.press_sequentially(" one")
+    expect(answer).to_have_value("A dry one")
+    answer.press("Control+Enter")
+    expect(answer).to_have_count(0)
+    expect(line).to_have_count(0)
+    assert site.get(f"/plans/{first}")["attention"] != "question"
+    expect(tab.log).to_contain_text("A dry one")

@@ -38,109 +38,100 @@ def pets():
 
 
 @pytest.fixture
-def owner(client):
-    who = person("alice")
-    who.is_superuser = True
-    who.save()
-    client.force_login(who)
-    return client
-
-
-@pytest.fixture
-def source(pets, owner):
+def source(pets, admin):
     body = {"name": "pets", "kind": "openapi", "url": OLD, "headers": SECRETS}
-    assert owner.post("/api/tools", body, content_type="application/json").status_code == 201
+    assert admin.post("/api/tools", body, content_type="application/json").status_code == 201
     return ToolSource.objects.get()
 
 
-def patch(owner, **changes):
-    return owner.patch("/api/tools/pets", changes, content_type="application/json")
+def patch(admin, **changes):
+    return admin.patch("/api/tools/pets", changes, content_type="application/json")
 
 
-def save(owner, **fields):
+def save(admin, **fields):
     shown = {"where": OLD, "timeout_s": "60", "allowed": "", "headers": "", "inject": ""}
-    return owner.post("/settings/tools/pets/change", {**shown, **fields}, headers=HTMX)
+    return admin.post("/settings/tools/pets/change", {**shown, **fields}, headers=HTMX)
 
 
 def now():
     return ToolSource.objects.get(name="pets")
 
 
-def test_a_form_that_is_saved_as_it_is_changes_nothing(owner, source, pets):
+def test_a_form_that_is_saved_as_it_is_changes_nothing(admin, source, pets):
     asked = len(pets.asked)
-    assert save(owner)["HX-Redirect"] == "/settings/tools/?source=pets"
+    assert save(admin)["HX-Redirect"] == "/settings/tools/?source=pets"
     assert (now().url, now().headers, now().tools) == (OLD, SECRETS, source.tools)
     assert len(pets.asked) == asked
 
 
-def test_another_server_is_not_sent_what_was_entered_for_this_one(owner, source, pets):
-    for refused in (save(owner, where=NEW), patch(owner, url=NEW)):
+def test_another_server_is_not_sent_what_was_entered_for_this_one(admin, source, pets):
+    for refused in (save(admin, where=NEW), patch(admin, url=NEW)):
         assert refused.status_code == 409
         assert "This is another server than the secrets were entered for" in html(refused)
         assert "enter headers again" in html(refused)
     assert now().url == OLD and not pets.sent_to(NEW)
-    assert patch(owner, url=NEW, headers={"X-Key": "another-secret"}).status_code == 200
+    assert patch(admin, url=NEW, headers={"X-Key": "another-secret"}).status_code == 200
     assert {each.headers["X-Key"] for each in pets.sent_to(NEW)} == {"another-secret"}
     assert now().headers == {"X-Key": "another-secret"}
 
 
 @pytest.mark.parametrize("fields", [{"forget": "headers"}, {"headers": "X-Other: given-anew"}])
-def test_secrets_are_forgotten_or_entered_again_with_another_address(owner, source, pets, fields):
-    assert save(owner, where=NEW, **fields).status_code == 200
+def test_secrets_are_forgotten_or_entered_again_with_another_address(admin, source, pets, fields):
+    assert save(admin, where=NEW, **fields).status_code == 200
     assert now().url == NEW and "X-Key" not in now().headers
     assert all("X-Key" not in each.headers for each in pets.sent_to(NEW))
 
 
-def test_a_path_is_corrected_without_entering_the_headers_again(owner, source, pets):
-    assert patch(owner, url=f"{OLD}/v2").status_code == 200
+def test_a_path_is_corrected_without_entering_the_headers_again(admin, source, pets):
+    assert patch(admin, url=f"{OLD}/v2").status_code == 200
     assert now().headers == SECRETS
 
 
 @pytest.mark.parametrize(
     "where", [f"{OLD}@127.0.0.1:9321", "http://127.0.0.1", "https://127.0.0.1:8123"]
 )
-def test_what_only_looks_like_the_same_server_is_another(owner, source, pets, where):
-    assert save(owner, where=where).status_code in (409, 422)
+def test_what_only_looks_like_the_same_server_is_another(admin, source, pets, where):
+    assert save(admin, where=where).status_code in (409, 422)
     assert now().url == OLD and len(pets.asked) == 1
 
 
-def test_a_change_that_does_not_answer_changes_nothing(owner, source, pets):
+def test_a_change_that_does_not_answer_changes_nothing(admin, source, pets):
     pets.status = 503
-    refused = patch(owner, url=NEW, headers={}, timeout_s=5)
+    refused = patch(admin, url=NEW, headers={}, timeout_s=5)
     assert refused.status_code == 409 and "503" in refused.json()["detail"]
     assert (now().url, now().headers, now().timeout_s) == (OLD, SECRETS, 60)
     assert now().tools == source.tools and now().error == ""
 
 
-def test_headers_are_replaced_and_what_they_were_is_never_shown(owner, source, pets):
-    page = html(owner.get("/settings/tools/?source=pets"))
+def test_headers_are_replaced_and_what_they_were_is_never_shown(admin, source, pets):
+    page = html(admin.get("/settings/tools/?source=pets"))
     assert "Set: X-Key. Leave empty to keep them" in page and "k-very-secret" not in page
-    answer = patch(owner, headers={"Authorization": "Bearer new-secret"})
+    answer = patch(admin, headers={"Authorization": "Bearer new-secret"})
     assert answer.json()["headers"] == ["Authorization"]
     assert "new-secret" not in answer.content.decode()
 
 
-def test_only_allowed_operations_are_tools_and_the_others_are_named(owner, source, pets):
+def test_only_allowed_operations_are_tools_and_the_others_are_named(admin, source, pets):
     assert len(operation_names()) == 6
-    answer = patch(owner, allowed=["get_pet", "find*"]).json()
+    answer = patch(admin, allowed=["get_pet", "find*"]).json()
     assert {each["name"] for each in answer["tools"] if each["allowed"]} == operation_names()
     assert operation_names() == {"pets__get_pet", "pets__findPets"}
     assert answer["note"] == "2 of 6 operations are offered; the others are not allowed here."
-    assert "not allowed</span>" in html(owner.get("/settings/tools/?source=pets"))
-    assert patch(owner, allowed=[]).json()["note"] == ""
+    assert "not allowed</span>" in html(admin.get("/settings/tools/?source=pets"))
+    assert patch(admin, allowed=[]).json()["note"] == ""
     assert len(operation_names()) == 6
 
 
-def test_an_operation_that_is_misspelt_is_refused(owner, source, pets):
-    refused = save(owner, allowed="get_pet\nlist_pest")
+def test_an_operation_that_is_misspelt_is_refused(admin, source, pets):
+    refused = save(admin, allowed="get_pet\nlist_pest")
     assert refused.status_code == 409
     assert "No operation of pets is called &#x27;list_pest&#x27;." in html(refused)
     assert now().allowed is None
 
 
-def test_grants_stay_and_count_for_what_is_allowed(owner, source, pets):
+def test_grants_stay_and_count_for_what_is_allowed(admin, source, pets):
     c = conversation(tools={"pets": "allow"}, plan={"enabled": False})
-    patch(owner, allowed=["findPets"])
+    patch(admin, allowed=["findPets"])
     scripted(call("pets__get_pet", pet_id=1), call("pets__findPets"), say("Two."))
     tell(c, "which pets are there?")
     assert [made.state for made in calls_of(c)] == ["refused", "done"]
@@ -153,14 +144,14 @@ def test_nobody_but_an_admin_changes_a_service(client, source, pets):
     assert now().timeout_s == 60
 
 
-def test_tokens_stay_while_the_address_does_and_go_with_it(owner):
+def test_tokens_stay_while_the_address_does_and_go_with_it(admin):
     source = ToolSource.objects.create(
         name="pets", kind="mcp", url="https://g.example/mcp", sign_in="wanted", tools=[]
     )
     OAuthLogin.objects.create(source=source, tokens={"access_token": "top-secret-1"})
-    assert patch(owner, timeout_s=5).status_code == 200
+    assert patch(admin, timeout_s=5).status_code == 200
     assert OAuthLogin.objects.exists() and now().sign_in == "wanted"
-    refused = patch(owner, url="http://127.0.0.1:1/mcp")
+    refused = patch(admin, url="http://127.0.0.1:1/mcp")
     assert refused.status_code == 409, "nobody answers there"
     assert OAuthLogin.objects.exists() and now().url == "https://g.example/mcp"
 
@@ -175,7 +166,7 @@ def test_tokens_stay_while_the_address_does_and_go_with_it(owner):
     ],
 )
 def test_a_call_is_not_carried_out_if_its_tool_has_changed_since_it_was_allowed(
-    owner, source, pets, change
+    admin, source, pets, change
 ):
     c = conversation(tools={"pets": "ask"}, plan={"enabled": False})
     scripted(call("pets__get_pet", petId=1), say("I call it again."))
@@ -186,7 +177,7 @@ def test_a_call_is_not_carried_out_if_its_tool_has_changed_since_it_was_allowed(
     changed(source, change)
     decide = {"decision": "allow_once"}
     address = f"/api/tool-calls/{asked.pk}/decide"
-    assert owner.post(address, decide, content_type="application/json").status_code == 200
+    assert admin.post(address, decide, content_type="application/json").status_code == 200
     drive()
     made = ToolCall.objects.get(pk=asked.pk)
     assert made.state == "refused"
@@ -198,7 +189,7 @@ def test_a_call_is_not_carried_out_if_its_tool_has_changed_since_it_was_allowed(
     "change", [None, {"url": NEW}, {"tools": "other description"}, {"tools": "other parameters"}]
 )
 @pytest.mark.sampled(2)
-def test_always_does_not_cover_a_tool_that_has_changed_since(owner, source, pets, change):
+def test_always_does_not_cover_a_tool_that_has_changed_since(admin, source, pets, change):
     c = conversation(tools={"pets": "ask"}, plan={"enabled": False})
     set_owner(person("alice"), c.agent_id)
     scripted(call("pets__findPets"), say("There."), call("pets__findPets"), say("There."))
@@ -206,24 +197,24 @@ def test_always_does_not_cover_a_tool_that_has_changed_since(owner, source, pets
     [asked] = calls_of(c)
     decide = {"decision": "always"}
     address = f"/api/tool-calls/{asked.pk}/decide"
-    assert owner.post(address, decide, content_type="application/json").status_code == 200
+    assert admin.post(address, decide, content_type="application/json").status_code == 200
     drive()
     if change:
         changed_for("findPets", change)
-    assert ("has changed since, so this call asks again" in rules(owner, c)) is bool(change)
+    assert ("has changed since, so this call asks again" in rules(admin, c)) is bool(change)
     tell(c, "and now?")
     again = calls_of(c)[1]
     assert again.state == ("asked" if change else "done")
     if change:  # allowed anew, the rule names the tool as it is now, and stands there once
-        owner.post(f"/api/tool-calls/{again.pk}/decide", decide, content_type="application/json")
+        admin.post(f"/api/tool-calls/{again.pk}/decide", decide, content_type="application/json")
         [rule] = read_agent(c.agent_id).file.always_allow
         assert rule.identity == again.asked_as != asked.asked_as
-        assert "has changed since" not in rules(owner, c)
+        assert "has changed since" not in rules(admin, c)
 
 
-def rules(owner, c):
+def rules(admin, c):
     """Those of the conversation's agent, as Settings shows them."""
-    page = html(owner.get("/settings/approvals/"))
+    page = html(admin.get("/settings/approvals/"))
     return page.partition(f'id="approvals-{c.agent_id}"')[2].partition("</article>")[0]
 
 
@@ -246,13 +237,13 @@ def changed_for(name, change):
     source.save()
 
 
-def test_a_call_whose_tool_is_the_same_is_carried_out(owner, source, pets):
+def test_a_call_whose_tool_is_the_same_is_carried_out(admin, source, pets):
     c = conversation(tools={"pets": "ask"}, plan={"enabled": False})
     scripted(call("pets__findPets"), say("There."))
     tell(c, "which pets are there?")
     [asked] = calls_of(c)
-    patch(owner, timeout_s=30)
-    owner.post(
+    patch(admin, timeout_s=30)
+    admin.post(
         f"/api/tool-calls/{asked.pk}/decide",
         {"decision": "allow_once"},
         content_type="application/json",
@@ -262,11 +253,11 @@ def test_a_call_whose_tool_is_the_same_is_carried_out(owner, source, pets):
     assert len({tool.identity for tool in source_tools()}) == 6
 
 
-def test_a_client_id_is_entered_in_the_form_and_its_secret_is_never_shown(owner, monkeypatch):
+def test_a_client_id_is_entered_in_the_form_and_its_secret_is_never_shown(admin, monkeypatch):
     ToolSource.objects.create(
         name="pets", kind="mcp", url="https://g.example/mcp", sign_in="wanted", tools=[]
     )
-    page = html(owner.get("/settings/tools/?source=pets"))
+    page = html(admin.get("/settings/tools/?source=pets"))
     assert "http://testserver/settings/tools/signed-in" in page, "what to register there"
 
     async def wants_a_sign_in(server):
@@ -274,12 +265,12 @@ def test_a_client_id_is_entered_in_the_form_and_its_secret_is_never_shown(owner,
 
     monkeypatch.setattr("agents.tools.integrations.mcp.list_tools", wants_a_sign_in)
     given = {"client_id": "planside-1", "client_secret": "hush-hush-1"}
-    assert save(owner, where="https://g.example/mcp", **given).status_code == 200
+    assert save(admin, where="https://g.example/mcp", **given).status_code == 200
     assert (now().client_id, now().client_secret) == ("planside-1", "hush-hush-1")
     assert now().sign_in == "wanted"
-    page = html(owner.get("/settings/tools/?source=pets"))
-    listed = owner.get("/api/tools").content.decode()
+    page = html(admin.get("/settings/tools/?source=pets"))
+    listed = admin.get("/api/tools").content.decode()
     assert "planside-1" in page and "hush-hush-1" not in page + listed
     assert '"has_client_secret": true' in listed
-    save(owner, where="https://g.example/mcp", client_id="planside-2")
+    save(admin, where="https://g.example/mcp", client_id="planside-2")
     assert (now().client_id, now().client_secret) == ("planside-2", ""), "it went with the first"

@@ -210,12 +210,12 @@ def test_the_card_in_the_conversation_says_that_its_run_pauses_and_goes_on():
 def test_a_question_offers_to_be_answered_only_while_it_is_open(end):
     c = asking_plan("Read")
     question = Message.objects.get(conversation=c, kind="question")
-    assert "Type the answer below" in changes(c.pk, 0)[1]
+    assert "Send answer" in changes(c.pk, 0)[1]
     after = seq_of(c)
     end(plan_of(c))
     for html in (changes(c.pk, after)[1], changes(c.pk, 0)[1]):
         assert f'id="message-{question.pk}"' in html
-        assert "Type the answer below" not in html
+        assert "Send answer" not in html
 
 
 def test_the_card_of_a_text_alone_counts_no_subtasks():

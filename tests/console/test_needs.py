@@ -255,7 +255,7 @@ def test_where_no_plan_came_of_it_sidebar_drawer_page_and_title_say_the_same(ali
     assert words in everywhere.split("Conversations")[1]
     assert words in drawer and "Which <strong>folder</strong>?" in drawer
     assert "Cancel planning" in drawer
-    assert 'data-needs-you="1"' in everywhere and 'data-count="1"' in everywhere
+    assert 'data-count="1"' in everywhere
     assert words in page(alice) and "Which <strong>folder</strong>?" in page(alice)
 
 

@@ -57,7 +57,7 @@ def by_a_helper():
 def test_a_question_of_a_tool_in_an_ordinary_chat_is_seen_from_everywhere(begin):
     c = begin()
     now = read_state(c.pk)
-    assert now.needs_you and now.waiting_for_you == 1
+    assert now.needs_you
     assert now.status == "Needs you: Waiting for you: write_file"
     assert now.row_mark[0] == row(c) == "waiting"
     talk.decide_call(ToolCall.objects.get(tool="write_file"), "allow_once", "alice")
@@ -80,7 +80,7 @@ def test_what_an_agent_asks_that_works_for_a_plan_is_seen_from_everywhere(
     tell(c, "go")
     now = read_state(c.pk)
     assert now.status == f"Needs you: {words}"
-    assert (now.waiting_for_you, row(c)) == (1, shape)
+    assert (now.needs_you, row(c)) == (True, shape)
     assert {plan.conversation_id for plan in needs_me()} == {c.pk}
 
 

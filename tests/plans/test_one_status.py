@@ -8,7 +8,14 @@ from django.db.models import Q
 from agents.models import Conversation, Lane, TurnState
 from plans.models import ActivePlan, Plan
 from tests.builders import known_by
-from tests.inner import STATUSES, Status, local_owner
+from tests.inner import (
+    BEING_WRITTEN,
+    STATUSES,
+    WAITS_FOR_ANSWER,
+    Group,
+    Status,
+    local_owner,
+)
 from tests.plans.outer_doors import NEEDS, Reader
 from tests.plans.random_plans import RandomPlans
 from tests.world import signed_in
@@ -18,6 +25,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 SEED, FEW = 27, 12  # plans that are of many kinds; all homes: tests/nightly/test_one_status.py
 URGENT = ("failed", "regressed", "question", "waiting")
 ASKING = (("waiting", "Waiting for you"), ("question", "Waiting for your answer"))
+ALL_STATUSES = (*STATUSES.values(), BEING_WRITTEN, WAITS_FOR_ANSWER)
 ASKED_FOR = (("in_progress", "Writing a plan"), ("waiting", "Waits for your answer"))
 
 
@@ -106,21 +114,31 @@ def of_numbers(home):
 
 
 def of_marks(home):
-    """In the list beside: the mark of the plan in the drawer, unless something more pressing asks
-    in that conversation, or another plan is asked for."""
+    """In the list beside: the mark of the most pressing of the plan in the drawer, or the one that
+    is asked for, and the open ones beside it, unless a call asks that is more pressing."""
     marks = home.marks["sidebar, elsewhere"]
     shown = Conversation.objects.filter(parent_call=None, archived_at=None)
     assert marks.keys() == set(shown.values_list("pk", flat=True))
     asked_for = set(ActivePlan.objects.exclude(asked_goal="").values_list("pk", flat=True))
+    told = {pk: (said.mark, said.word) for pk, said in home.plans["page of the plan"].items()}
     for conversation, mark in marks.items():
-        said = home.plans.get("drawer", {}).get(home.active.get(conversation))
-        wanted = [(said.mark, said.word) if said and said.mark != "abandoned" else ("", "")]
+        active = home.active.get(conversation)
+        every = Plan.objects.filter(conversation=conversation, state__in=("todo", "in_progress"))
+        beside = [told[pk] for pk in every.values_list("pk", flat=True) if pk != active]
+        beside = [each for each in beside if each[1] != "In another alternative"]
+        own = ASKED_FOR if conversation in asked_for else (told.get(active, ("", "")),)
+        wanted = {min([each, *beside], key=pressing) for each in own}
         if conversation in home.calls.values():
-            wanted = wanted if wanted[0][0] in URGENT else ASKING
-        elif conversation in asked_for:
-            wanted = ASKED_FOR
+            wanted = {each for each in wanted if each[0] in URGENT} or set(ASKING)
+        wanted = {("", "") if each[0] == "abandoned" else each for each in wanted}
         if mark not in wanted:
             yield f"conversation {conversation}: {mark} in the list beside, and not {wanted}"
+
+
+def pressing(told):
+    """The place of the word's group among those that lists tell apart, and its own in that."""
+    words = {each.word: (list(Group).index(each.group), n) for n, each in enumerate(ALL_STATUSES)}
+    return words.get(told[1], (len(Group), 0))
 
 
 def of_own_rows(home):
