@@ -6,7 +6,6 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils.translation import gettext, ngettext
 
-from agents.actors import Actor
 from agents.config.ownership import disown
 from agents.config.store import delete_agent as delete_file
 from agents.config.store import read_agent
@@ -51,9 +50,9 @@ def named(turns: QuerySet[Turn], by: User) -> str:
     )
 
 
-def stop_work_of(user: User, by: Actor = "") -> int:
+def stop_work_of(user: User) -> int:
     """Nothing goes on for a person who may not come back to see it; gives the number of turns."""
     turns = Turn.objects.filter(conversation__owner=user, state__in=Turn.OPEN_STATES).order_by("pk")
     for turn in turns:
-        request_stop(turn, by)
+        request_stop(turn, "")
     return len(turns)

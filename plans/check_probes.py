@@ -17,7 +17,6 @@ from django.utils.translation import gettext
 
 from agents.chains.template import parsed_or_text
 from agents.engine.available_tools import same_json
-from agents.pools import FILES
 from agents.tools import fetch
 from agents.tools.base import Tool, ToolFailed, ToolResult
 from agents.tools.confinement import NoFolder, NotThere, Workspace, display_path
@@ -73,10 +72,6 @@ class Baseline(NamedTuple):
 
 
 Baselines = Callable[[Workspace, str], Baseline | None]
-
-
-async def look_at_file(check: CheckJson, workspace: Workspace, before: Baselines) -> Finding:
-    return await FILES.run(file_finding, check, workspace, before)
 
 
 def file_finding(check: CheckJson, workspace: Workspace, before: Baselines) -> Finding:

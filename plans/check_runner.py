@@ -90,7 +90,8 @@ async def run_checks(round: Round) -> list[CheckResult]:
     Raises TurnWaits where a person has to say something first, or one could not be run.
     """
     known = await in_db(round.results)
-    is_moment = not known and all(check["kind"] == "file" for check in round.checks)
+    has_looked = all(check["kind"] == "file" for check in round.checks)
+    is_moment = not known and (has_looked or len(round.checks) == 1)
     hard = [check for check in round.checks if check["kind"] in DETERMINISTIC]
     soft = [check for check in round.checks if check["kind"] not in DETERMINISTIC]
     holds = await ask_first(round, hard, known)
@@ -99,7 +100,7 @@ async def run_checks(round: Round) -> list[CheckResult]:
         # What a reviewer has seen stays as it is.
         rest = [check for check in hard if check["key"] not in round.changed]
         holds = holds and await ask_again(round, rest, known)
-    elif holds and await ask_first(round, soft, known) and not is_moment:
+    elif holds and await ask_first(round, soft, known) and (round.changed or not is_moment):
         await settle(round, hard, known)
     return [known[check["key"]] for check in round.checks if check["key"] in known]
 
@@ -240,8 +241,8 @@ def prepare(round: Round, check: CheckJson) -> Ready:
         return Ready(Finding(None, str(why)))
     if check["kind"] == "file":
         known = known_of(round.plan, check["path"]) if check.get("unchanged") else Known(None)
-        probe = partial(probes.look_at_file, check, Workspace(now.folder), known.in_folder)
-        return Ready(probe=probe)
+        look = partial(probes.file_finding, check, Workspace(now.folder), known.in_folder)
+        return Ready(probe=partial(FILES.run, look))
     offered = available_tools(turn, ["*"])
     name = tool_of(check)
     tool = offered.tools.get(name)

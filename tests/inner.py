@@ -179,7 +179,7 @@ from agents.text.tokens import estimate_tokens
 from agents.timestamps import timestamp
 from agents.tools import confinement, permissions, progress, supervisor
 from agents.tools import fetch as tools_fetch
-from agents.tools.base import FILE_TOOLS, SERVER_TOOLS, Tool, ToolFailed, ToolResult
+from agents.tools.base import BUILT_IN, SERVER_TOOLS, Tool, ToolFailed, ToolResult
 from agents.tools.base import PLAN_TOOLS as BASE_PLAN_TOOLS
 from agents.tools.confinement import FileName, NotAName, Workspace, move_to_free, opened_folder
 from agents.tools.fetch import LARGEST as FETCH_LARGEST

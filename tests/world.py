@@ -21,7 +21,7 @@ from plans import actions
 from plans.models import Plan
 from tests.fake_model import ScriptedTransport, call
 from tests.inner import (
-    FILE_TOOLS,
+    BUILT_IN,
     ChatResult,
     Expected,
     Worker,
@@ -38,7 +38,7 @@ numbers = count(1)
 
 HTMX = {"HX-Request": "true"}  # headers of a request that htmx sends
 
-ALL_FILE_TOOLS = dict.fromkeys(FILE_TOOLS, "allow")
+ALL_FILE_TOOLS = {name: "allow" for name, tool in BUILT_IN.items() if tool.group == "local_fs"}
 
 
 def person(name: str = "alice") -> User:

@@ -8,7 +8,7 @@ the model's next try included, counts nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -66,10 +66,10 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def times_of(turn: Turn, now: Callable[[], datetime] = clock) -> Times:
+def times_of(turn: Turn) -> Times:
     """Up to now, for a turn that is still under way."""
     resting = resting_below(turn) if turn.waiting_for == CHILD and not turn.counted_at else None
-    newest = uncounted(resting or turn, now).total_seconds()
+    newest = uncounted(resting or turn).total_seconds()
     counted = (turn.worked, turn.waited, turn.paused)
     worked, waited, paused = (each.total_seconds() for each in counted)
     if is_at_work(turn) and resting is None:
@@ -79,11 +79,11 @@ def times_of(turn: Turn, now: Callable[[], datetime] = clock) -> Times:
     return Times(worked, waited + newest, paused)
 
 
-def uncounted(turn: Turn, now: Callable[[], datetime]) -> timedelta:
+def uncounted(turn: Turn) -> timedelta:
     """What went by since it was last counted."""
     if turn.counted_at is None or turn.state not in (TurnState.RUNNING, TurnState.WAITING):
         return NOTHING
-    end = now()
+    end = clock()
     if turn.state == TurnState.RUNNING and turn.lease_until:
         end = min(end, turn.lease_until)
     return max(NOTHING, end - turn.counted_at)
@@ -108,7 +108,7 @@ def count_time(turn: Turn) -> None:
     if above:  # the rest of the agent that works for a turn is that turn's own
         now = Turn.objects.get(pk=turn.pk)
         is_resting = now.state == TurnState.WAITING and now.waiting_for != CHILD
-        rested = uncounted(now, clock) if is_resting else NOTHING
+        rested = uncounted(now) if is_resting else NOTHING
     counting.update(turn=turn.pk)
     for each in above:
         Turn.objects.filter(pk=each.pk, counted_at=None).update(

@@ -241,7 +241,6 @@ BUILT_IN = {
     "finish_plan": BuiltIn(PLAN),
     "get_changes": BuiltIn(PLAN),
 }
-FILE_TOOLS = tuple(name for name, tool in BUILT_IN.items() if tool.group == "local_fs")
 PLAN_TOOLS = frozenset(name for name, tool in BUILT_IN.items() if tool.group == PLAN)
 SERVER_TOOLS = frozenset(name for name, tool in BUILT_IN.items() if tool.reaches_server)
 READING_TOOLS = frozenset(name for name, tool in BUILT_IN.items() if not tool.writes)

@@ -793,3 +793,13 @@ def test_a_plan_without_checks_asks_nothing_about_them():
     assert [sql for sql in said if "INTO" in sql and "plans_checkresult" in sql] == []
     assert len([sql for sql in said if "plans_checkresult" in sql]) <= 10
     assert len([sql for sql in said if "plans_planversion" in sql]) <= 1
+
+
+@pytest.mark.parametrize(("checks", "runs"), [(1, 1), (2, 2)])
+def test_a_command_that_changes_nothing_is_asked_twice_only_beside_others(checks, runs):
+    counting = {"kind": "command", "command": "mkdir -p .git && echo ran >> .git/runs"}
+    c = begun(*[counting, {"kind": "command", "command": "true"}][:checks])
+    scripted(done("x"), OVER)
+    actions.approve_plan(plan_of(c), 1, "alice")
+    drive()
+    assert (files_of(c) / ".git" / "runs").read_text() == "ran\n" * runs

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,27 +14,17 @@ import pytest
 pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from agents.errors import Invalid
-from tests.agents.programs import processes_with
+from tests.agents.test_mcp import COMMAND, SCRIPT, alive, call_tool, failing, of, written
 from tests.console.serving import ROOT
 from tests.inner import (
     Connection,
-    RemoteTool,
     Server,
     ToolFailed,
     aclose_all,
     forget,
     list_tools,
-    mcp,
 )
 from tests.patience import at_most, until, until_connected
-
-SCRIPT = ROOT / "tests" / "agents" / "mcp_server.py"
-COMMAND = f"{sys.executable} -W ignore {SCRIPT}"
-
-
-async def call_tool(server, name, arguments):
-    """The text that a model reads."""
-    return (await mcp.call_tool(server, RemoteTool(name), arguments)).text
 
 
 @pytest.fixture
@@ -47,39 +36,15 @@ async def small(tmp_path):
     await aclose_all()
 
 
-async def failing(server, name, **arguments):
-    with pytest.raises(ToolFailed) as failure:
-        await call_tool(server, name, arguments)
-    told = str(failure.value)
-    assert "\n" not in told
-    return told
-
-
 def children():
     found = subprocess.run(["pgrep", "-P", str(os.getpid())], capture_output=True, text=True)
     return {int(pid) for pid in found.stdout.split()}
-
-
-def alive(pid):
-    """It may end between two looks at it."""
-    with suppress(ProcessLookupError, FileNotFoundError):
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    return False
 
 
 def the_process():
     """Of the children of this test run, the one that runs the script."""
     (pid,) = [pid for pid in children() if str(SCRIPT) in Path(f"/proc/{pid}/cmdline").read_text()]
     return pid
-
-
-def written(file):
-    return file.exists() and file.read_text()
-
-
-def of(name):
-    """The processes of the server that was given this name as a variable."""
-    return [pid for pid in processes_with(f"MARK={name}") if alive(pid)]
 
 
 async def pid_of(server):

@@ -10,15 +10,11 @@ import pytest
 pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from tests import peers
+from tests.agents.test_mcp import call_tool
 from tests.inner import RemoteTool, Server, ToolFailed, aclose_all, list_tools, mcp, progress
 from tests.patience import until_connected
 
 pytestmark = pytest.mark.server("MCP everything")
-
-
-async def call_tool(server, name, arguments):
-    """The text that a model reads."""
-    return (await mcp.call_tool(server, RemoteTool(name), arguments)).text
 
 
 async def under_way(call):
