@@ -15,7 +15,7 @@ from agents.models import Message, ToolCall
 from agents.sentences import listed
 from agents.timestamps import timestamp
 from console.changes.changed_files import standing_files
-from console.status_labels import stopped_by
+from console.status_labels import STOPPED_BY, done_by
 from plans.actions.endings import STOPPED
 from plans.changes.scope import Scope
 from plans.progress import checked_words
@@ -86,7 +86,7 @@ def ending_of(message: Message, plan: PlanSnapshot, viewer: str) -> Ending:
         return ending_of_plan(message, plan)
     is_current = plan.is_open and plan.run == "idle" and not meta.get("over")
     if meta["ended"] == STOPPED:
-        words, at = stopped_by(meta.get("by"), viewer), message.created_at
+        words, at = done_by(STOPPED_BY, meta.get("by"), viewer), message.created_at
         return Ending("paused", words, at, is_current, starts_again=is_current)
     return ending_by_failure(message, plan, is_current=is_current)
 

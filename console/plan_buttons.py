@@ -250,6 +250,7 @@ RETRY_CLEAN = replace(
     kind="",
     sends=("clean", "1"),
 )
+RETRY_UNDONE = replace(RETRY, kind="quiet")
 RETRY_NOW = replace(
     RETRY, label=gettext_lazy("Retry now"), name=gettext_lazy("Retry now, subtask {number}")
 )
@@ -282,12 +283,14 @@ TAKE = PlanButton("take", icon="check", kind="quiet", address="check-take")
 def subtask_buttons(
     plan: PlanSnapshot, row: SubtaskSnapshot, conversation: int, *, replanning: bool = False
 ) -> list[PlanButton]:
-    """What can be done about one that has failed, is not true any more, or could not be checked."""
+    """What can be done about one that has failed, is gone, or could not be checked."""
     is_held = bool(plan.retry_at) and plan.run == Run.QUEUED and row is plan.current
     drawn: list[PlanButton] = []
     if plan.status.name == "check" and row is plan.current and is_drawn(CHECK_AGAIN, plan):
         drawn.append(CHECK_AGAIN)
-    if row.key in plan.takes_retry:
+    if row.key in plan.takes_retry and row.undone_at:
+        drawn.append(RETRY_UNDONE)
+    elif row.key in plan.takes_retry:
         drawn.append(RETRY_CHANGED if row.changes and row.changes.is_left else RETRY)
     elif row.failed and is_held:
         drawn.append(RETRY_NOW)
@@ -313,7 +316,7 @@ def subtask_buttons(
 
 def takes(plan: PlanSnapshot, row: SubtaskSnapshot, conversation: int) -> Iterator[PlanButton]:
     """For each file that was to be unchanged, and is not."""
-    for check in row.checks if row.key in plan.takes_retry else ():
+    for check in row.checks if row.key in plan.takes_retry and not row.undone_at else ():
         if check.unchanged and check.state == "failed":
             words = gettext("Take {path} as it is now").format(path=visible_plain(check.path or ""))
             id = f"take-{plan.id}-{row.key}-{check.key}"

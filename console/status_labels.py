@@ -50,6 +50,18 @@ LEFT_OUT = {
 }
 
 
+STOPPED_BY = (
+    gettext_lazy("Stopped"),
+    gettext_lazy("Stopped by you"),
+    gettext_lazy("Stopped by {name}"),
+)
+UNDONE_BY = (
+    gettext_lazy("Undone"),
+    gettext_lazy("Undone by you"),
+    gettext_lazy("Undone by {name}"),
+)
+
+
 @dataclass(frozen=True)
 class StatusLabel:
     """`word` is what every place shows; in the drawer it is followed by more (`words`), on the
@@ -59,7 +71,7 @@ class StatusLabel:
     words: str | Promise
     brief: str | Promise = ""
     word: str | Promise = ""
-    at: datetime | None = None  # since when, where that is worth saying
+    at: datetime | str | None = None  # since when, where that is worth saying
     mark_name: str = ""
 
     @property
@@ -119,8 +131,12 @@ def label_of_plan(plan: PlanSnapshot, conversation: Conversation) -> StatusLabel
     if status.name in ("approval", "question") and plan.is_pausing:
         words = gettext("{words}. It pauses next.").format(words=words)
     label = replace(label_of_status(status), words=words)
+    if status.mark == "undone" and plan.changes and plan.changes.undone_at:
+        last = max(plan.subtasks, key=lambda each: each.undone_at or "")
+        words = done_by(UNDONE_BY, last.undone_by, conversation.owner.username)
+        return replace(label, words=words, at=last.undone_at)
     if status.name == "stopped" and (said := last_stop(plan.id, conversation.pk)):
-        words = stopped_by(said.meta.get("by"), conversation.owner.username)
+        words = done_by(STOPPED_BY, said.meta.get("by"), conversation.owner.username)
         return replace(label, words=words, at=said.created_at)
     return label
 
@@ -131,12 +147,10 @@ def last_stop(plan: int, conversation: int) -> Message | None:
     return said.filter(meta__closing=plan, meta__ended="stopped").order_by("-seq").first()
 
 
-def stopped_by(name: object, viewer: str) -> str:
-    if not name:
-        return gettext("Stopped")
-    if name == viewer:
-        return gettext("Stopped by you")
-    return gettext("Stopped by {name}").format(name=name)
+def done_by(words: tuple[Promise, Promise, Promise], name: object, viewer: str) -> str:
+    """By nobody who is known, by the reader, or by somebody else."""
+    nobody, you, other = words
+    return str(you if name == viewer else other if name else nobody).format(name=name)
 
 
 def words_of(plan: PlanSnapshot, conversation: Conversation) -> str:

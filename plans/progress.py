@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 
+from django.db.models import F
 from django.utils.translation import gettext, ngettext
 from pydantic import BaseModel
 
 from agents.sentences import commas
-from plans.models import Plan, State, Subtask
+from plans.models import OPEN, Plan, PlanVersion, State, Subtask
 from plans.status import mark_of_done
 from plans.verification import Verification, Word
 
@@ -73,15 +74,29 @@ class ProgressSnapshot(BaseModel, extra="forbid"):
         return [(name, end - count, count) for (name, count), end in runs if count]
 
 
+def approved_keys(plans: Collection[int]) -> dict[int, list[str]]:
+    """Of open plans whose present version waits for a yes: the subtasks of the one that has it,
+    which are counted until then."""
+    rows = PlanVersion.objects.filter(plan__in=plans, plan__state__in=OPEN)
+    rows = rows.filter(version=F("plan__approved_version")).exclude(version=F("plan__version"))
+    texts = rows.values_list("plan", "snapshot__subtasks")
+    return {plan: [each["key"] for each in subtasks] for plan, subtasks in texts if subtasks}
+
+
 def progress(
-    plan: Plan, subtasks: Sequence[Subtask], known: Mapping[int, Verification]
+    plan: Plan,
+    subtasks: Sequence[Subtask],
+    known: Mapping[int, Verification],
+    counted: Collection[str] | None = None,
 ) -> ProgressSnapshot:
-    """`known` is how those that are done are; a text alone is done with its plan."""
+    """`known` is how those that are done are; a text alone is done with its plan. `counted` are
+    the keys that count, where that is not all of them."""
+    total = len(subtasks if counted is None else counted)
+    subtasks = [each for each in subtasks if counted is None or each.key in counted]
     words = Counter(known[each.pk].word for each in subtasks if each.pk in known)
     done = sum(each.state == State.DONE for each in subtasks)
     abandoned = sum(each.state == State.ABANDONED for each in subtasks)
     alone = 100 if plan.state == State.DONE else 0
-    total = len(subtasks)
     counts = {"done": done, **{word.value: words[word] for word in Word}, "abandoned": abandoned}
     percent = round(100 * (done + abandoned) / total) if total else alone
     return ProgressSnapshot.model_construct(None, **counts, total=total, percent=percent)

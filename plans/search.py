@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.db.models import (
     Case,
@@ -32,7 +33,7 @@ from agents.search import index_plan as index_text
 from agents.words import question_of
 from plans.models import OPEN as PLAN_OPEN
 from plans.models import SETTLED, SUBTASK_TEXT, Plan, State, Subtask
-from plans.progress import done_words
+from plans.progress import approved_keys, done_words
 from plans.status import Group, Status, facts_of, status_of, statuses_of
 from plans.verification import maybe_untrue
 
@@ -154,9 +155,20 @@ def rows_of(plan_ids: Sequence[int]) -> list[PlanSummary]:
             status=status_of(of := facts[row["id"]]),
             parts=done_words(of.words, row["settled"] - sum(of.words.values())),
         )
-        for row in plans.values(*names)
+        for row in as_approved(list(plans.values(*names)))
         if row["id"] in facts
     ]
+
+
+def as_approved(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Where a version waits for its yes, what is counted is the one before it."""
+    keys = approved_keys([row["id"] for row in rows if row["version"] > 1])
+    settled = Subtask.objects.filter(plan__in=keys, state__in=SETTLED, position__isnull=False)
+    found = set(settled.values_list("plan", "key")) if keys else set()
+    for row in rows:
+        if now := keys.get(row["id"]):
+            row["total"], row["settled"] = len(now), sum((row["id"], key) in found for key in now)
+    return rows
 
 
 def by_group(rows: QuerySet[Plan]) -> Case:

@@ -18,7 +18,7 @@ from plans.models import PLAN_TEXT, SUBTASK_TEXT, Plan, Run, State
 from plans.progress import ProgressSnapshot
 from plans.schemas import why_too_many
 from plans.status import ENDED, MARKS, STATUSES, Status, mark_of_done
-from plans.verification import Word
+from plans.verification import GONE, Word
 
 Json = dict[str, JsonValue]
 OF_ROW = (
@@ -126,6 +126,11 @@ class SubtaskSnapshot:
         return self.verification == Word.REGRESSED
 
     @property
+    def is_gone(self) -> bool:
+        """Done, but what it was to bring about is not there."""
+        return self.verification in GONE
+
+    @property
     def mark(self) -> str:
         """The shape that stands for it."""
         if self.verification:
@@ -223,6 +228,7 @@ class PlanSnapshot(BaseModel, extra="forbid"):
     updated_at: Moment
     finished_at: Moment | None
     status: Annotated[InstanceOf[Status], Field(exclude=True)]  # in words: attention and standing
+    counted: Annotated[list[str], Field(exclude=True)] = []  # keys of what `progress` is about
 
     def document(self) -> dict[str, Any]:
         """As JSON has it: a check with the fields of its kind alone."""
@@ -264,12 +270,12 @@ class PlanSnapshot(BaseModel, extra="forbid"):
 
     @property
     def takes_retry(self) -> list[str]:
-        """The keys of what has failed, or is not true any more, and may be done again: nothing runs
-        or comes before it."""
+        """The keys of what has failed, is not true any more or undone, and may be done again:
+        nothing runs or comes before it."""
         at_rest = self.is_confirmed and self.state != State.ABANDONED and self.run == Run.IDLE
         first = self.number(State.TODO)
         rows = self.subtasks[: first or None]
-        keys = [each.key for each in rows if at_rest and each.is_regressed]
+        keys = [each.key for each in rows if at_rest and each.is_gone]
         if self.is_confirmed and self.takes_edits and first and rows[-1].failed:
             keys.append(rows[-1].key)
         return keys
@@ -302,6 +308,13 @@ class PlanSnapshot(BaseModel, extra="forbid"):
     def failed_number(self) -> int:
         rows = enumerate(self.subtasks, 1)
         return next((place for place, each in rows if each.failed), 0)
+
+    @property
+    def segments(self) -> list[str]:
+        """The mark of each subtask that is counted; one that a version takes away is to do until
+        that is approved."""
+        marks = {each.key: each.mark for each in self.subtasks}
+        return [marks.get(key, "todo") for key in self.counted]
 
     @property
     def done(self) -> list[SubtaskSnapshot]:

@@ -21,7 +21,7 @@ from plans.check_results import CheckSnapshot, check_snapshots
 from plans.check_text import DETERMINISTIC
 from plans.comments import kept_comments
 from plans.models import SUBTASK_TEXT, ActivePlan, CheckResult, Plan, State, Subtask
-from plans.progress import ProgressSnapshot, progress
+from plans.progress import ProgressSnapshot, approved_keys, progress
 from plans.queries import active_plan_and_goal, asking_plan, reload
 from plans.snapshot import (
     OF_ROW,
@@ -86,7 +86,9 @@ def snapshot_of(plan: Plan, seq: int, open_turns: list[Turn]) -> PlanSnapshot:
         )
         for each in rows
     ]
-    so_far, asking = progress(plan, rows, known), Asking.of(turns)
+    waits = plan.approved_version is not None and not plan.is_confirmed
+    counted = approved_keys([plan.pk]).get(plan.pk) if waits else None
+    so_far, asking = progress(plan, rows, known, counted), Asking.of(turns)
     retries = [turn.not_before for turn in run if turn.not_before]
     facts = facts_of_snapshot(plan, subtasks, so_far, asking.facts(turns))
     status, seconds = status_of(facts), times_of_plan(plan, attempts).document()
@@ -105,6 +107,7 @@ def snapshot_of(plan: Plan, seq: int, open_turns: list[Turn]) -> PlanSnapshot:
         attention=status.attention,
         standing=status.word,
         status=status,
+        counted=counted or [each.key for each in rows],
         question=open_question(plan) if plan.is_open and facts.asks_question else "",
         approvals=[approval(call) for call in asking.calls],
         activity=activity(plan, run),

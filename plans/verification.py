@@ -36,6 +36,7 @@ class Word(StrEnum):
 
 # What a person approved, or has seen with their own eyes.
 FILLED = (Word.CHECKED, Word.LOOKED)
+GONE = (Word.REGRESSED, Word.UNDONE)  # may be done again
 
 
 class Verification(NamedTuple):

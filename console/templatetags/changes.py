@@ -11,7 +11,10 @@ from console.changes.lines import change_signs
 from console.components import component
 from console.language import grouped
 from console.templatetags.languages import plural
-from plans.changes.undone import ChangedSnapshot
+from plans.changes.recorded import recordings_of
+from plans.changes.undone import ChangedSnapshot, undo_that_stands
+from plans.models import Run
+from plans.snapshot import PlanSnapshot
 
 register = template.Library()
 register.filter(grouped)
@@ -26,11 +29,16 @@ def change_counts(added: int | None, removed: int | None) -> SafeString:
 
 @register.filter
 def changed_words(summary: ChangedSnapshot | None) -> str:
-    """Up to 3 files, +41 −7, partly undone; nothing where no file was changed."""
+    """What is left; nothing where no file was changed."""
+    if summary and summary.files and summary.undone_at:
+        return gettext("No changes left, undone by you")
+    return changes_made(summary)
+
+
+def changes_made(summary: ChangedSnapshot | None) -> str:
+    """Up to 3 files, +41 −7, partly undone; also where an undo has left none of them."""
     if not summary or not summary.files:
         return ""
-    if summary.undone_at:
-        return gettext("No changes left, undone by you")
     words = plural(summary.files, "file")
     signs = change_signs(summary.added, summary.removed)
     all_of_it = gettext("{files}, {lines}").format(files=words, lines=signs) if signs else words
@@ -85,6 +93,15 @@ def turn_change_link(summary: ChangedSnapshot | None, conversation: int, turn: i
     words = link_words(summary)
     name = gettext("Changes of this reply: {changed}").format(changed=words)
     return link(words, name, conversation, turn=turn)
+
+
+@register.inclusion_tag("changes/_put_back.html")
+def put_changes_back(plan: PlanSnapshot) -> dict[str, object]:
+    """What was undone of a whole plan, and how it comes back, while nothing works in its files."""
+    changes, rests = plan.changes, plan.run == Run.IDLE
+    undo = undo_that_stands(plan.row) if changes and changes.undone_at and rests else None
+    began = recordings_of.models(plan=plan.id)[0].began_at if undo else None
+    return {"undo": undo, "files": changes.files if changes else 0, "began": began}
 
 
 def link(words: str, name: str, conversation: int, **about: object) -> Link:

@@ -22,7 +22,7 @@ from console.plan_buttons import PlanButton, PlanButtons, closing_buttons, subta
 from console.plan_page import SubtaskTiming
 from console.plan_texts import document, document_id, plan_text
 from console.status_labels import label_of_plan, why_left_out
-from console.templatetags.changes import link_words
+from console.templatetags.changes import changes_made, link_words
 from console.templatetags.formats import tokens_used
 from plans.check_permission import tool_of
 from plans.check_text import CheckJson
@@ -73,9 +73,9 @@ def subtask(context: template.Context, row: SubtaskSnapshot, number: int) -> Saf
         "is_drawn": row.key in now.drawn_outcomes,
         "viewer": now.conversation.owner.username,
         "asks": now.asking_tools,
-        "changed": link_words(row.changes),
+        "changed": changes_made(row.changes) if row.undone_at else link_words(row.changes),
     }
-    if row.state == "in_progress" or row.plan or row.failed or row.is_regressed:
+    if row.state == "in_progress" or row.plan or row.failed or row.is_gone:
         whole = {"now": now, "conversation": now.conversation, "plan": plan, "row": row}
         return render_to_string("plans/_subtask.html", facts | whole)
     text = ROWS.dump_json(row, exclude_unset=True)
@@ -95,7 +95,7 @@ drawn_resting = cached(MOST_ROWS)(draw_resting)
 
 @register.simple_tag(takes_context=True, name="subtask_buttons")
 def subtask_buttons_of(context: template.Context) -> list[PlanButton]:
-    """What can be done about the row that has failed, or is not true any more."""
+    """What can be done about the row that has failed, or is gone."""
     now: ConversationState = context["now"]
     plan, row = context["plan"], context["row"]
     return subtask_buttons(plan, row, now.conversation.pk, replanning=now.is_replanning)

@@ -12,7 +12,7 @@ from plans.actions.versions import find
 from plans.expected_version import NOT_STARTED
 from plans.models import Plan, Run, State, Subtask
 from plans.queries import ready
-from plans.verification import Word, results_in, verify
+from plans.verification import GONE, results_in, verify
 
 
 @verb("retry_subtask", version=NOT_STARTED)
@@ -33,7 +33,7 @@ def demand_retriable(plan: Plan, key: str) -> Subtask:
     """The subtask, if it may be tried again now; one that is done only if it is not true any
     more."""
     subtask = find(plan, key)
-    if subtask.state == State.DONE and is_untrue(plan, subtask) and plan.state != State.ABANDONED:
+    if subtask.state == State.DONE and is_gone(plan, subtask) and plan.state != State.ABANDONED:
         demand_confirmed(plan)
         if plan.is_live or plan.run == Run.PAUSED:
             raise Conflict(gettext("The plan is running: stop it first."), plan.version)
@@ -48,10 +48,10 @@ def demand_retriable(plan: Plan, key: str) -> Subtask:
     return subtask
 
 
-def is_untrue(plan: Plan, subtask: Subtask) -> bool:
+def is_gone(plan: Plan, subtask: Subtask) -> bool:
     """No longer true, or undone by a person: what it was to bring about is not there."""
     known = verify(plan, [subtask], results_in([plan.pk]))
-    return known[subtask.pk].word in (Word.REGRESSED, Word.UNDONE)
+    return known[subtask.pk].word in GONE
 
 
 def reopen(plan: Plan, subtask: Subtask) -> None:

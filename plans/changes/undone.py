@@ -8,7 +8,7 @@ since. An undo that was undone put the change back, so it needs no rule of its o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -137,9 +137,7 @@ def undone_subtasks(subtasks: Mapping[int, tuple[int, int, str]]) -> dict[int, U
     about = by_plan([*{each[0] for each in subtasks.values()}]) if subtasks else {}
     plans = [plan for plan in {plan for _, plan, _ in subtasks.values()} if str(plan) in about]
     wrote = dict(last_written.rows(plans=plans)) if plans else {}
-    takes_back: dict[int, bool] = {}
-    for row, _ in (each for rows in about.values() for each in rows):
-        takes_back[row.pk] = not takes_back.get(row.reverses_id or 0, False)
+    takes_back = taking_back(row for rows in about.values() for row, _ in rows)
     found: dict[int, Undo] = {}
     for pk in wrote.keys() & subtasks.keys():
         conversation, plan, key = subtasks[pk]
@@ -153,6 +151,20 @@ def undone_subtasks(subtasks: Mapping[int, tuple[int, int, str]]) -> dict[int, U
         if last is not None and is_gone:
             found[pk] = last
     return found
+
+
+def taking_back(rows: Iterable[Undo]) -> dict[int, bool]:
+    """Of undos in their order, by number: whether it takes back, or brings back what one has."""
+    found: dict[int, bool] = {}
+    for row in rows:
+        found[row.pk] = not found.get(row.reverses_id or 0, False)
+    return found
+
+
+def undo_that_stands(plan: Plan) -> Undo | None:
+    """The last undo of the plan as a whole, if it was not undone."""
+    rows = [row for row, key in undos_about(plan) if not key]
+    return rows[-1] if rows and taking_back(rows)[rows[-1].pk] else None
 
 
 class UndoHistory:

@@ -69,6 +69,29 @@ def test_the_thread_says_of_a_subtask_that_its_changes_were_undone():
     assert "1 file, +1" in head() and "undone" not in head()
 
 
+def test_a_plan_that_was_undone_says_so_and_can_be_put_back_or_done_again():
+    chat = worked("echo 1 > a.txt")
+    alice = signed_in(chat.owner)
+
+    def drawer():
+        return flat(alice.get(f"/c/{chat.pk}/").content.decode()).split('id="plan-head"', 1)[1]
+
+    assert "Put the changes back" not in drawer()
+    actions.undo_changes(Scope(plan_of(chat)), "alice")
+    said = drawer()
+    assert "Undone by you at" in said and "1 file is as at" in said and "1 file, +1" in said
+    assert "Retry subtask 1" in said
+    back = re.search(r'id="put-back".*?hx-post="([^"]+)"', said)
+    assert alice.post(back[1], headers={"HX-Request": "true"}).status_code == 200
+    assert (files_of(chat) / "a.txt").exists() and "Put the changes back" not in drawer()
+    actions.undo_changes(Scope(plan_of(chat)), "alice")
+    scripted(call("shell", command="echo 2 > a.txt"), done(), say("All done."))
+    actions.retry_subtask(plan_of(chat), "s1", "alice", 1)
+    drive()
+    assert (files_of(chat) / "a.txt").read_text() == "2\n"
+    assert "Put the changes back" not in drawer()
+
+
 def test_the_page_of_changes_says_what_was_undone_and_offers_that_no_more():
     chat = worked("echo 1 > a.txt; echo 2 > b.txt")
     alice, plan = signed_in(chat.owner), plan_of(chat)

@@ -9,7 +9,7 @@ from django.test import Client
 
 from agents.errors import TurnWaits
 from agents.models import Preferences, Turn
-from plans import actions
+from plans import actions, search
 from plans.models import State, Subtask
 from tests.builders import known_by, proposed_plan
 from tests.fake_model import call, say
@@ -169,3 +169,22 @@ def test_a_long_result_is_whole_in_the_drawer_and_has_a_button_that_opens_it():
     page = page_of(plan)
     assert "Line 13 of it." in page
     assert page.count("data-shows-outcome") == 1
+
+
+def test_what_waits_for_its_yes_moves_no_bar():
+    """It is that of the version which has it, until the new one does."""
+    plan = plan_of(proposed_plan("One", "Two", "Three"))
+    actions.approve_plan(plan, 1, "alice", run="no")
+    known_by(Subtask.objects.get(key="s1"), BY_WORD)
+    for key in ("s2", "s3"):
+        actions.remove_subtask(plan, key, "agent", plan_of(plan.conversation).version)
+    plan.refresh_from_db()
+    now = plan_snapshot(plan)
+    assert (plan.version, len(now.subtasks), now.segments) == (3, 1, ["by_word", "todo", "todo"])
+    assert now.progress.words == "1 of 3 · 1 by word" and now.progress.percent == 33
+    [row] = search.rows_of([plan.pk])
+    assert (row.settled, row.total, row.parts) == (1, 3, "1 by word")
+    assert 'aria-valuemax="3"' in page_of(plan)
+    actions.approve_plan(plan, 3, "alice", run="no")
+    plan.refresh_from_db()
+    assert plan_snapshot(plan).progress.words == "1 of 1 · 1 by word"

@@ -84,8 +84,10 @@ def test_what_is_done_is_checked_again_and_a_person_may_look_instead(site, open_
     expect(tab.row(1)).to_contain_text("Looked at by you,")
     expect(tab.row(1)).to_be_focused()
     expect(tab.progress).to_have_attribute(
-        "aria-valuetext", "3 of 3 · 1 checked, 1 of them by you, 2 by word"
+        "aria-valuetext", "3 of 3 · 1 looked at by you, 2 by word"
     )
+    tab.button("Take back that subtask 1 was looked at").click()
+    expect(tab.row(1)).to_contain_text("No longer true since")
     tab.button("Add a check to subtask 2").click()
     form(tab, 2, "Add a check to subtask").get_by_label("Path").fill("gone.md")
     tab.page.keyboard.press("Enter")
