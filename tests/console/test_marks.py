@@ -9,7 +9,7 @@ from django.test import Client
 
 from agents.errors import TurnWaits
 from agents.models import Preferences, Turn
-from plans import actions, search
+from plans import actions
 from plans.models import State, Subtask
 from tests.builders import known_by, proposed_plan
 from tests.fake_model import call, say
@@ -21,6 +21,7 @@ from tests.inner import (
     local_owner,
     notices_of,
     plan_snapshot,
+    search,
     statuses_of,
     suspend,
 )
