@@ -40,8 +40,11 @@ THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.IGNORECASE
 FENCE_END = re.compile(r"[`~\s]+\Z")
 LINE = re.compile(r"[ \t*_#`]*verdict[ \t*_`]*:[ \t*_`]*(yes|no)[ \t*_`.!。]*", re.IGNORECASE)
 # What says a verdict, whichever: a line that begins so and quotes nobody, or a field of JSON.
+GAP = r"(?:[^\w\n]|_){0,20}"
+IS = rf"(?::|(?:[=|–—-]|is\b)(?={GAP}(?:yes|no)\b))"
+BEGINS = r"^(?:[^\w\n>]|[\d_])*(?:(?:my|the|final|overall)[^\w\n]+){0,2}"
 SAID = re.compile(
-    r'(?:^[^\w\n>]*verdict[^\w\n]*?:|"verdict"\s*:)[^\w\n]*(\w+)', re.IGNORECASE | re.MULTILINE
+    rf'(?:{BEGINS}verdict{GAP}?{IS}|"verdict"\s*:){GAP}([^\W_]+)', re.IGNORECASE | re.MULTILINE
 )
 
 
@@ -51,8 +54,9 @@ def finding_of(reply: Reply, material: str) -> Finding:
     calls = [typed(call.arguments) for call in reply.calls if call.name == "verdict"]
     is_whole = reply.finish_reason != "length"
     word, reason = calls[-1] if calls else at_end(text) if is_whole else ("", "")
-    others = {each for each, _ in calls} | {each.lower() for each in SAID.findall(text)}
-    others -= {word}
+    read = {each.lower() for each in SAID.findall(text)}
+    word = word if calls or word in read else ""  # what has to be decoded is not said
+    others = ({each for each, _ in calls} | read) - {word}
     if word == "no":  # what it has read from the material aloud takes nothing from that
         others = {each for each in others if not holds(material, each)}
     if word not in WORDS or others:
@@ -101,5 +105,6 @@ def once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def holds(material: str, word: str) -> bool:
     """Whether the material says this verdict; the form itself, `yes|no`, says none."""
-    said = rf"verdict\W{{1,20}}{re.escape(word)}\b(?!\s*(?:[|/]|or\b))"
+    gap = r"(?:\\[nrt]|[\W_]){1,200}"  # in JSON the end of a line is written out
+    said = rf"verdict{gap}{re.escape(word)}(?![^\W_])(?!\s*(?:[|/]|or\b))"
     return bool(re.search(said, normalized(material, "NFKC"), re.IGNORECASE))
