@@ -5,6 +5,9 @@ import re
 import pytest
 
 from plans import actions
+from plans.models import Plan
+from plans.schemas import PlanDraft
+from tests.builders import proposed_plan
 from tests.checked import begun, worked
 from tests.fake_model import call, fails, say
 from tests.inner import fragments
@@ -67,3 +70,23 @@ def test_the_alert_is_gone_when_the_plan_goes_on():
     actions.retry_subtask(plan_of(c), "s1", "alice")
     drive()
     assert alerts(c) == []
+
+
+def test_an_open_plan_beside_the_one_in_the_drawer_is_counted_and_leads_to_where_it_is_read():
+    c = proposed_plan("Read")
+    beside = plan_of(c)
+    running = actions.create_plan(c, PlanDraft(title="B", subtasks=["Go"]), "alice", beside=True)
+    now = read_state(c.pk)
+    assert (now.plan.id, now.plan_count) == (running.pk, 2)
+    assert now.drawer_toggle_name == "2 plans, waiting for you to start it"
+    assert [(each.plan.pk, each.waits, each.place) for each in now.plans_beside] == [
+        (beside.pk, True, "")
+    ]
+    Plan.objects.filter(pk=running.pk).update(run="running", approved_version=1)
+    now = read_state(c.pk)
+    assert now.plans_beside[0].place == f"/plans/{beside.pk}/"
+    assert (now.mark.word, now.mark_of_all.word) == ("Running", "Waiting for you to start it")
+    assert now.row_mark == ("waiting", "Waiting for you to start it")
+    actions.cancel_plan(beside, "alice")
+    now = read_state(c.pk)
+    assert (now.plans_beside, now.plan_count, now.row_mark[0]) == ([], 1, "in_progress")

@@ -81,6 +81,7 @@ class History:
     world: World
     seed: int
     has_kills: bool = False
+    since: Stamps = field(default_factory=dict)  # how others left the folder during a command
     log: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
@@ -234,7 +235,11 @@ class History:
         def ended() -> None:
             if pending:
                 what, was = pending.pop()
-                self.acts.append(act_between(token, what, was, stamps_of(self.folder)))
+                now = stamps_of(self.folder)
+                act = act_between(token, what, was, now)
+                act.moved |= act_between(token, what, self.since, now).moved
+                self.acts.append(act)
+                self.since = {}
                 self.log.append(f"{token}: {what}")
 
         def step(made: int) -> tuple[str, dict[str, Any]] | None:
@@ -339,6 +344,7 @@ class History:
                     return
                 time.sleep(0.01)
             self.person()
+            self.since = stamps_of(self.folder)
             went.touch()
 
         threading.Thread(target=act, daemon=True).start()

@@ -1,6 +1,5 @@
 """What the home looks like at a start, and what a start does with one that is not whole."""
 
-import os
 import shutil
 import sqlite3
 import stat
@@ -19,6 +18,7 @@ from tests.console.serving import (
     run,
     surroundings,
 )
+from tests.console.test_home import contents, folder, garbage, half, head_alone, words
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +38,6 @@ def home(used, tmp_path):
         (home / name).write_bytes(content)
     home.chmod(0o700)
     return home
-
-
-def contents(home):
-    files = [home / "planside.sqlite3", home / "secret.key", *home.glob("workspaces/*/agent.json")]
-    return {path: path.read_bytes() for path in files if path.is_file()}
 
 
 def test_nothing_that_is_made_can_be_read_by_others(tmp_path):
@@ -124,34 +119,13 @@ def test_agents_that_somebody_brought_are_no_loss(home):
     assert err.count("\n") == 1 and "begin with a new one" in err
 
 
-def garbage(path):
-    path.write_bytes(os.urandom(20_000))
-
-
-def words(path):
-    path.write_text("this is no database\n" * 500)
-
-
-def half(path):
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def head_alone(path):
-    path.write_bytes(path.read_bytes()[:100] + os.urandom(30_000))
-
-
-def folder(path):
-    path.unlink()
-    path.mkdir()
-
-
 @pytest.mark.parametrize("harm", [garbage, words, half, head_alone, folder])
 def test_a_damaged_database_is_one_sentence_and_stays_as_it_is(home, harm):
     path = home / "planside.sqlite3"
     harm(path)
     before = contents(home)
-    for words in (["serve"], ["plan", "list"]) if harm is garbage else (["plan", "list"],):
-        answer = command(home, *words)
+    for verb in (["serve"], ["plan", "list"]) if harm is garbage else (["plan", "list"],):
+        answer = command(home, *verb)
         assert answer.returncode == 1 and answer.stdout == ""
         assert answer.stderr.count("\n") == 1 and str(path) in answer.stderr
     assert contents(home) == before
