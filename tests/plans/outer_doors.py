@@ -90,6 +90,8 @@ def word_in(text: str) -> str:
     words = " ".join(text.split())
     if re.match(r"\d+ no longer true", words) or words.startswith("Finished, no longer true"):
         return "No longer true"
+    if words.startswith("Undone"):  # by whom and when, of what is finished
+        return "Finished"
     return next((each for each in LONGEST_FIRST if words.startswith(each)), "")
 
 

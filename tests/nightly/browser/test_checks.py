@@ -88,6 +88,7 @@ def test_what_is_done_is_checked_again_and_a_person_may_look_instead(site, open_
     )
     tab.button("Take back that subtask 1 was looked at").click()
     expect(tab.row(1)).to_contain_text("No longer true since")
+    expect(tab.row(1)).to_be_focused()
     tab.button("Add a check to subtask 2").click()
     form(tab, 2, "Add a check to subtask").get_by_label("Path").fill("gone.md")
     tab.page.keyboard.press("Enter")
