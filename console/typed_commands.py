@@ -14,10 +14,11 @@ from typing import NamedTuple
 from django.utils.translation import gettext
 
 from agents.errors import Invalid
-from plans.approval_phrases import command_names, folded
+from plans.approval_phrases import command_names, folded, is_seen
 
 COMMANDS = ("plan", "clear", "new", "help")
 LONGEST = 40  # characters of a name that are looked at
+BLANKS = "\u115f\u1160\u2800\u3164\uffa0"  # letters that are drawn as a space
 NAME = re.compile(r"(?P<word>[^\W_]*)(?P<behind>.*)", re.DOTALL)
 
 
@@ -45,7 +46,7 @@ def command_in(text: str) -> Command | None:
 
 
 def is_visible(sign: str) -> bool:
-    return not sign.isspace() and unicodedata.category(sign) != "Cf"
+    return is_seen(sign) and not sign.isspace() and sign not in BLANKS
 
 
 def is_slash(sign: str) -> bool:

@@ -75,8 +75,10 @@ def folded(text: str, form: Form = "NFKC") -> str:
 
 
 def is_seen(sign: str) -> bool:
-    """Not a loose mark, what draws an Arabic word longer, or the colour of a hand."""
+    """Not a loose mark, what draws an Arabic word longer, or the colour of a hand; but a mark that
+    strikes words out."""
     is_mark = unicodedata.category(sign) in ("Mn", "Cf") or sign == "ـ"
+    is_mark = is_mark and "OVERLAY" not in unicodedata.name(sign, "")
     return not is_mark and ord(sign) not in SKIN_TONES
 
 

@@ -20,6 +20,7 @@ from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Turn
 from plans.check_permission import demand_runnable, tool_of
 from plans.check_text import CheckJson, weakens, with_keys, wording
+from plans.in_force import is_in_force
 from plans.models import PLAN_TEXT, SUBTASK_FIELDS, Attempt, Plan, Run, State, Subtask
 from plans.queries import (
     AGENT,
@@ -138,14 +139,16 @@ def save_next_version(plan: Plan, by: Actor, explanation: str, *, checks_ask: bo
 
     `create` trusts the agent's revisions of a plan that was approved once, `never` everybody's;
     neither an agent that takes a check away, by which its own work is judged, or adds one that the
-    system would carry out for it: those are its `checks_ask`.
+    system would carry out for it: those are its `checks_ask`. Nobody's word but a yes puts a
+    document in force.
     """
     try:
         confirm = read_agent(plan.conversation.agent_id).file.plan.confirm
     except NotFound:
         confirm = "always"
     is_trusted = confirm == "never" or (confirm == "create" and by is AGENT)
-    keeps_approval = plan.is_confirmed and is_trusted and not (checks_ask and by is AGENT)
+    asks = (checks_ask and by is AGENT) or is_in_force(plan)
+    keeps_approval = plan.is_confirmed and is_trusted and not asks
     newest = plan.versions.aggregate(Max("version"))["version__max"] or 0
     plan.version = max(newest, plan.version) + 1  # of a document the newest may have been given up
     if keeps_approval:

@@ -34,6 +34,8 @@ SIGNS = [  # without those that stand for letters or for a path, and colours of 
         "\u200f/plan x",
         "/pl\u200ban x",
         "\ufeff/Plan\u00a0x",
+        "\ufe0f/plan x",
+        "\u3164/plan x",
     ],
 )
 def test_a_command_of_any_width_runs_and_what_follows_stays_as_typed(text):
@@ -60,6 +62,7 @@ def test_a_command_of_any_width_runs_and_what_follows_stays_as_typed(text):
         *(("/план x", "plan"), ("/新建", "new"), ("/aide", "help"), ("⁄plan x", "plan")),
         *(("/ plan x", "plan"), ("/pln x", "plan"), ("/plna x", "plan"), ("/plans", "plan")),
         *(("/claer", "clear"), ("/hlep", "help"), ("/plan's", "plan"), ("/plan🚀", "plan")),
+        ("/clear\u0336", "clear"),
     ],
 )
 def test_what_is_nearly_a_command_is_asked_about(text, name):

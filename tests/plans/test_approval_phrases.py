@@ -90,6 +90,14 @@ def test_no_yes_with_a_sign_that_asks_is_a_yes_or_a_no(language):
             assert approval_phrases.meaning_of(yes + sign) == ""
 
 
+@LANGUAGES
+def test_no_yes_that_is_struck_out_starts_anything(language):
+    for yes in TABLE[language]["started"]:
+        for line in ("\u0335", "\u0336", "\u0337", "\u0338"):
+            struck = "".join(f"{sign}{line}" for sign in yes)
+            assert approval_phrases.meaning_of(struck) != "approve"
+
+
 def test_no_phrase_is_a_yes_in_one_language_and_a_no_in_another():
     approving, refusing = (set(approval_phrases.of_kind(kind)) for kind in ("approve", "no"))
     assert not approving & refusing

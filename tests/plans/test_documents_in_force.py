@@ -148,6 +148,16 @@ def test_until_the_yes_to_the_next_version_the_approved_one_is_in_force():
     assert "Say task." in prompt_of(c) and "Say job." not in prompt_of(c)
 
 
+@pytest.mark.parametrize("by", [AGENT, "alice"])
+@pytest.mark.parametrize("confirm", ["create", "never"])
+def test_no_setting_puts_a_version_in_force_that_nobody_said_yes_to(confirm, by):
+    c = document_in_force("Say job.", plan={"enabled": True, "confirm": confirm})
+    actions.revise_plan(plan_of(c), Revision(content="Say task."), by)
+    plan = plan_of(c)
+    assert (plan.version, plan.approved_version, plan.state) == (2, 1, "todo")
+    assert "Say job." in prompt_of(c) and "Say task." not in prompt_of(c)
+
+
 @pytest.mark.parametrize(
     "give_up",
     [
