@@ -348,6 +348,7 @@ from console.thread import MESSAGES_PER_PAGE, last_groups
 from console.typed_commands import command_in
 from console.typed_text import MOST_LINKS, pieces_of, typed
 from console.views import first_run
+from console.views import messages as message_views
 from console.visible_text import MOST_BOXES_OF_CODE, visible, visible_code, visible_plain
 from plans import (
     approval_phrases,

@@ -175,15 +175,15 @@ def answer(request: HttpRequest, conversation: Conversation, by: str, call: int)
 
     The draft in the message box stays, which `say` would take.
     """
-    row = call_here(conversation, call)
-    asking = plan_of_turn(row.turn)
-    if asking is None or row.state != ToolCall.State.ASKED:
-        raise Conflict(gettext("The plan has no open question."))
     text = text_in(request, gettext("Write an answer first."))
     actions.check_text(text)
     count_message(conversation.owner_id)
     with transaction.atomic():
         lock_conversation(conversation.pk)
+        row = call_here(conversation, call)
+        asking = plan_of_turn(row.turn)
+        if asking is None or (row.tool, row.state) != ("ask_user", ToolCall.State.ASKED):
+            raise Conflict(gettext("The plan has no open question."))
         plan_requests.typed(conversation, text, by, "answer", stays=True)
         plan_actions.answer_question(asking, text, by)
 

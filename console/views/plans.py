@@ -11,7 +11,8 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from agents.engine.usage import NAMES
-from agents.errors import Invalid
+from agents.errors import Conflict, Invalid
+from agents.events import lock_conversation
 from agents.models import Conversation
 from console import chat_commands, components, plan_requests
 from console.components import replace, replace_content
@@ -25,7 +26,7 @@ from plans import actions, search
 from plans.attempts import why_over
 from plans.expected_version import Expected, demand_version, plan_in
 from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, Plan, Run
-from plans.queries import checklist, has_work_left
+from plans.queries import checklist, has_work_left, requested_by
 from plans.schemas import PlanEdit, SubtaskDraft
 
 MOST_LISTED = 200  # plans of a conversation
@@ -93,7 +94,11 @@ def answer_asking(request: HttpRequest, conversation: Conversation, by: str) -> 
     """
     text = text_in(request, gettext("Write an answer first."))
     asking = number(request.POST.get("asking"))
-    chat_commands.handle_message(conversation, text, by, asking=asking, question=0)
+    with transaction.atomic():
+        lock_conversation(conversation.pk)
+        if asking is None or asking != requested_by(conversation.pk):
+            raise Conflict(gettext("The plan has no open question."))
+        chat_commands.handle_message(conversation, text, by, asking=asking, question=0)
 
 
 @verb(alert="plan-alert")

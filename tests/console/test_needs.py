@@ -27,6 +27,7 @@ from tests.world import (
     scripted,
     signed_in,
     tell,
+    texts,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -268,6 +269,16 @@ def test_the_plan_that_was_asked_for_is_made_with_the_answer_given_there(alice):
     assert "Answered." in flat(answer)
     drive()
     assert plan_of(c).subtasks.get().name == "Look"
+
+
+def test_an_answer_to_an_asking_that_is_over_is_no_message(alice):
+    c = answered_in_words()
+    asking = only_need().asking
+    actions.cancel_request(c, "alice")
+    model, said = scripted(say("Deleted.")), texts(c)
+    values = {"text": "delete the docs", "asking": asking}
+    answer = alice.post(f"/c/{c.pk}/plan/answer-asking", values, headers=HTMX)
+    assert (answer.status_code, texts(c), model.requests) == (409, said, [])
 
 
 def test_the_asking_for_a_plan_can_be_given_up_there(alice):

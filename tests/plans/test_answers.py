@@ -4,10 +4,12 @@ import pytest
 from django.test import Client
 
 from agents.models import ToolCall
+from plans import actions
 from tests.fake_model import call
 from tests.inner import handle_message as person_says
+from tests.inner import message_views
 from tests.markup import flat
-from tests.world import on_screen, plan_of, proposed, scripted, tell, texts
+from tests.world import drive, on_screen, plan_of, proposed, scripted, tell, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,6 +45,22 @@ def test_the_page_names_the_question_that_it_shows_and_answers_it():
     client.post(f"/c/{c.pk}/say", {**stale, "text": "Because.", "question": question})
     assert plan_of(c).question == ""
     assert ToolCall.objects.get(tool="ask_user").result == "The person answered: Because."
+
+
+def test_of_two_answers_at_once_the_second_is_none_to_the_next_question(monkeypatch):
+    """It was let in while the first question stood; then the first answer came before it."""
+    c, question = asking()
+    address, client = f"/c/{c.pk}/calls/{question}/answer", Client()
+    client.force_login(c.owner)
+
+    def meanwhile(_owner):
+        scripted(call("ask_user", question="Delete all?"))
+        actions.answer_question(plan_of(c), "Because.", "alice")
+        drive()
+
+    monkeypatch.setattr(message_views, "count_message", meanwhile)
+    answer = client.post(address, {"text": "yes"}, headers={"HX-Request": "true"})
+    assert (answer.status_code, plan_of(c).question) == (409, "Delete all?")
 
 
 def test_a_door_that_does_not_say_what_was_read_still_answers():
