@@ -159,7 +159,7 @@ class PlanText:
             said = f": {subtask.outcome}"
         state, name = subtask.state, f"{subtask.key} {subtask.name}"
         head = f"- [{state}] {name}{mark}{said}" if state else f"- {name}"
-        whole = indent("\n".join([head, *self.details(subtask)]), "  ")[2:]
+        whole = indent(fields([head, *self.details(subtask)]), "  ")[2:]
         return Part(rank if is_shown else NEVER, whole, state, name, mark)
 
     def details(self, subtask: Subtask) -> list[str]:
@@ -178,7 +178,7 @@ class PlanText:
         return KNOWN[known.word] if known else ""
 
     def whole(self, key: str) -> str | None:
-        """All of one part, as it was written; None where there is none with this key."""
+        """All of one part; None where there is none with this key."""
         if key in PARTS:
             return f"{PARTS[key]}{getattr(self.plan, key)}"
         subtask = next((each for each in self.subtasks if each.key == key), None)
@@ -188,7 +188,13 @@ class PlanText:
         said = {"Reason": subtask.reason, "Outcome": subtask.outcome}
         lines = [f"{label}: {text}" for label, text in said.items() if text]
         head = f"{key}{state} {subtask.name}{self.mark_of(subtask)}"
-        return "\n".join([head, *lines, *self.details(subtask)])
+        return fields([head, *lines, *self.details(subtask)])
+
+
+def fields(texts: Sequence[str]) -> str:
+    """Each from the beginning of a line, the lines of a longer one behind it: none can pass for
+    another."""
+    return "\n".join(indent(text, "  ")[2:] for text in texts)
 
 
 def told(parts: Sequence[Part], room: int | None, reads_on: bool) -> list[str]:
@@ -210,7 +216,7 @@ def outcomes_of(done: Sequence[Subtask], room: int, *, reads_on: bool) -> list[s
     parts = []
     for n, each in enumerate(done):
         name = f"{each.key} {each.name}"
-        whole = indent("\n".join([f"- {name}: {each.outcome}", *result_of(each)]), "  ")[2:]
+        whole = indent(fields([f"- {name}: {each.outcome}", *result_of(each)]), "  ")[2:]
         parts.append(Part(-n, whole, "", name))
     return told(parts, room, reads_on)
 
