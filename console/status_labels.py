@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
@@ -17,6 +16,7 @@ from agents.actors import AGENT, Actor, SystemActor
 from agents.llm.providers import DEMO_LABEL
 from agents.models import Conversation, Message
 from agents.sentences import detailed
+from agents.timestamps import timestamp
 from plans.models import OPEN, Plan, State
 from plans.queries import active_plan, checklist
 from plans.snapshot import PlanSnapshot
@@ -71,7 +71,7 @@ class StatusLabel:
     words: str | Promise
     brief: str | Promise = ""
     word: str | Promise = ""
-    at: datetime | str | None = None  # since when, where that is worth saying
+    at: str | None = None  # since when, where that is worth saying
     mark_name: str = ""
 
     @property
@@ -137,7 +137,7 @@ def label_of_plan(plan: PlanSnapshot, conversation: Conversation) -> StatusLabel
         return replace(label, words=words, at=last.undone_at)
     if status.name == "stopped" and (said := last_stop(plan.id, conversation.pk)):
         words = done_by(STOPPED_BY, said.meta.get("by"), conversation.owner.username)
-        return replace(label, words=words, at=said.created_at)
+        return replace(label, words=words, at=timestamp(said.created_at))
     return label
 
 
