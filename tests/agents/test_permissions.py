@@ -17,7 +17,6 @@ from tests.fake_model import call, say
 from tests.inner import (
     DEFAULT_GRANTS,
     DESCRIPTIONS,
-    FILE_TOOLS,
     RISKY,
     TAKEN,
     available_tools,
@@ -31,6 +30,7 @@ from tests.inner import (
 )
 from tests.inner import WORKSPACES_SAMPLE as SAMPLE
 from tests.world import (
+    ALL_FILE_TOOLS,
     agent,
     approved,
     calls_of,
@@ -412,10 +412,10 @@ INTERFACE = (Path(__file__).parents[2] / "docs" / "interface.md").read_text()
 
 
 def test_the_tools_of_files_are_those_that_are_named():
-    assert sorted(tool.name for tool in OF_FILES) == sorted(FILE_TOOLS)
+    assert sorted(tool.name for tool in OF_FILES) == sorted(ALL_FILE_TOOLS)
 
 
-@pytest.mark.parametrize("name", [*FILE_TOOLS, "shell", "fetch_url"])
+@pytest.mark.parametrize("name", [*ALL_FILE_TOOLS, "shell", "fetch_url"])
 def test_each_built_in_tool_is_reserved_described_and_documented(name):
     assert name in TAKEN, "no service may take its name"
     assert name in DESCRIPTIONS, "Settings say what it does"

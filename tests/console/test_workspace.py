@@ -14,9 +14,10 @@ from agents.errors import Refused
 from plans import actions
 from tests.fake_model import call, say
 from tests.images import png
-from tests.inner import FILE_TOOLS, AgentFiles, Scope, store, trash
+from tests.inner import AgentFiles, Scope, store, trash
 from tests.markup import html
 from tests.world import (
+    ALL_FILE_TOOLS,
     conversation,
     done,
     drive,
@@ -368,7 +369,7 @@ def test_an_agent_that_is_gone_has_a_panel_that_says_so(client, chat, folder):
 def changed(client):
     """A plan whose two subtasks have written, changed and removed files."""
     User.objects.filter(username="alice").update(is_superuser=True)
-    chat = proposed("Write", "Remove", tools=dict.fromkeys((*FILE_TOOLS, "shell"), "allow"))
+    chat = proposed("Write", "Remove", tools=dict.fromkeys((*ALL_FILE_TOOLS, "shell"), "allow"))
     folder = files_of(chat)
     (folder / "docs").mkdir()
     (folder / "docs" / "api.md").write_text("# API\nold\n")

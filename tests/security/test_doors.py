@@ -20,18 +20,26 @@ from console import asgi
 from tests.cli import run_command
 from tests.console import test_expected_version as versions
 from tests.inner import BASE_PLAN_TOOLS as PLAN_TOOLS
-from tests.inner import FILE_TOOLS, SERVER_TOOLS, file_tools
+from tests.inner import SERVER_TOOLS, file_tools
 from tests.security import test_bodies as bodies
 from tests.security import test_isolation as isolation
 from tests.security.addresses import operations, pages
 from tests.security.hostile_names import HOSTILE, WAYS_OUT
+from tests.world import ALL_FILE_TOOLS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nobody_answers")]
 
 world, alice, bob = isolation.world, isolation.alice, isolation.bob
 TOOLS = [
     f"tool {name}"
-    for name in (*FILE_TOOLS, *SERVER_TOOLS, *PLAN_TOOLS, "fetch_url", "run_agent", "search_tools")
+    for name in (
+        *ALL_FILE_TOOLS,
+        *SERVER_TOOLS,
+        *PLAN_TOOLS,
+        "fetch_url",
+        "run_agent",
+        "search_tools",
+    )
 ]
 
 
