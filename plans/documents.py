@@ -191,7 +191,7 @@ def item(subtask: SubtaskSnapshot, images: str) -> str:
     state = str(DONE[Word(word)] if word else STATES.get(subtask.state, subtask.state))
     state = f"{state}: {subtask.reason}" if subtask.reason and not word else state
     state = gettext("failed") if subtask.failed else state
-    box = UNTRUE if subtask.is_regressed else BOXES[subtask.state]
+    box = UNTRUE if subtask.is_regressed else BOXES["todo" if subtask.is_gone else subtask.state]
     head = f"- {box} **{subtask.name}**"
     notes = [
         subtask.description,

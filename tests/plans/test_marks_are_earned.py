@@ -133,6 +133,8 @@ def said_at_doors(c):
     bar = re.findall(r'<i data-status="(\w+)"', between(talk, 'id="plan-progress"', "</p>"))
     told = {name: word for word, name in WORDS.items()}
     command, export = reader.command("show", plan.pk), reader.get(f"/plans/{plan.pk}/export.md")
+    ticked = re.findall(r"\[x\] (?:s\d  s\d|\*\*s\d\*\*) \((.+?)\)", command + export)
+    assert not {"undone", "regressed"} & {told[each] for each in ticked}
     shapes = {
         "drawer": [mark_in(each)[0] for each in drawer],
         "card": [mark_in(each)[0] for each in rows],

@@ -329,7 +329,8 @@ class Command(PlainCommand):
         approved = "approved" if plan.is_confirmed else "not approved"
         self.say(f"{plan.pk}  {plan.title}  (v{plan.version}, {approved}, {now.standing})")
         for subtask in now.subtasks:
-            mark = "!" if subtask.is_regressed else MARKS[subtask.state]
+            mark = MARKS["todo" if subtask.is_gone else subtask.state]
+            mark = "!" if subtask.is_regressed else mark
             line = f"  [{mark}] {subtask.key}  {subtask.name}"
             line += f" ({DONE[Word(subtask.verification)]})" if subtask.verification else ""
             line += " (failed)" if subtask.failed else ""
