@@ -175,6 +175,7 @@ def answer(request: HttpRequest, conversation: Conversation, by: str, call: int)
 
     The draft in the message box stays, which `say` would take.
     """
+    call_here(conversation, call)  # of another's, nothing is told but that
     text = text_in(request, gettext("Write an answer first."))
     actions.check_text(text)
     count_message(conversation.owner_id)
