@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils.translation import gettext
 
 from agents.actors import PERSON
 from agents.chains.store import load_chain
@@ -26,6 +25,7 @@ from agents.hidden_characters import revealed_in_json
 from agents.llm.errors import ModelError
 from agents.models import ToolCall, Turn
 from agents.pools import FILES
+from agents.stored_text import gettext
 from agents.tools.base import PLAN_TOOLS, ToolFailed
 from plans import verdicts
 from plans.changes.recorded import changes_text
