@@ -208,9 +208,9 @@ class Conversation(AsyncWebsocketConsumer):
         """In the page's language, on a thread for reading."""
         return await in_reader(drawn_in, self.language, partial(draw, *args, **kwargs))
 
-    async def drawn_once(self, seq: int, draw: Callable[P, R], *args: P.args) -> R:
-        """The same for all pages that ask while it is drawn, have the same and know of the same last
-        event; `seq` is that of the state which is drawn, if it was read before."""
+    async def drawn_once(self, seq: int, draw: Callable[..., R], *args: object) -> R:
+        """The same for all pages that ask meanwhile, show the same and know of the same last event;
+        `seq` is that of the state which is drawn, if it was read before."""
         place = self.pk, self.language, self.after, self.latest
         key = asyncio.get_running_loop(), draw, place, seq
         if key not in drawing:
