@@ -82,7 +82,7 @@ def announce(plan: Plan, result: CheckResult, by: Actor = SYSTEM) -> None:
         subtask=key,
         check=result.key,
         kind=str(result.asked.get("kind") or ""),
-        words=looks_at(result.asked)[:500] if result.asked else "",
+        words=beginning(looks_at(result.asked), 500) if result.asked else "",
         said=beginning(result.said, 500),
         seconds=round(result.seconds, 3),
     )

@@ -106,7 +106,7 @@ def test_every_row_of_a_failed_run_is_read_in_the_readers_language(own_home):
         (CheckResult, "said"): ["a.txt"],
         (PlanVersion, "explanation"): ["B"],
         (Message, "text"): ["失败"],
-        (Event, "data"): ["a.txt", "B"],
+        (Event, "data"): ["a.txt 存在", "B"],
     }
     for (model, field), words in rows.items():
         english = model.objects.order_by("pk").values_list(field, flat=True)
