@@ -47,7 +47,9 @@ function turnAfter(turn, thread) {
   return [...thread.children].find((other) => firstMessage(other) > first);
 }
 
-const firstMessage = (turn) => Number(turn.querySelector("article.message")?.id.replace("message-", ""));
+/** Its own: the attempts that it holds began earlier, and may go from the thread with this frame. */
+const firstMessage = (turn) =>
+  Number(turn.querySelector(":scope > [id$=-body] article.message")?.id.replace("message-", ""));
 
 /** Of a turn from before "Show earlier" that has gone on since. */
 function leaveOutWhatIsThere({ fragment, target }) {

@@ -6,7 +6,7 @@ from threading import Event
 from playwright.sync_api import expect
 
 from tests.browser.conftest import FIREFOX
-from tests.fake_model import rule, say
+from tests.fake_model import call, rule, say
 from tests.tab import A_MOMENT, LIVE, POLLING, wait_for
 
 BETWEEN_POLLS = 5_000  # ms
@@ -163,6 +163,35 @@ def test_without_a_socket_the_walk_reaches_its_end_by_polls(site, open_tab, cloc
         return {status for name, status in answers if name in ("changes", "drawer")}
 
     wait_for(tab, lambda: polls_bring() == {304})
+
+
+def test_attempts_that_failed_alike_since_the_last_poll_are_shown_in_the_last_of_them(
+    site, open_tab, clock
+):
+    fails = call("fail_subtask", error="The disk is full.")
+    site.change_agent(tools={"write_file": "ask"})
+    asks = call("write_file", path="new.txt", content="new")
+    site.plays(rule(fails, times=1), rule(asks, times=1), rule(fails))
+    chat = site.ran("Write it down")
+    tab = open_tab(blocked=True).chat(chat)
+    tab.expects("WebSocket")
+    groups = tab.log.locator(".turn-group")
+    expect(groups).to_have_count(2)  # one failed, one waits
+    tab.page.evaluate(GROUPS)
+    [asked] = site.plan(chat)["approvals"]
+    site.post(f"/tool-calls/{asked['id']}/decide", decision="deny")
+    site.drive()
+    clock.fast_forward(BETWEEN_POLLS)
+    expect(tab.log).to_contain_text("3 attempts, the same error each time")
+    expect(groups).to_have_count(3)
+    assert 0 not in tab.page.evaluate("window.groups"), "another poll may have brought them back"
+
+
+GROUPS = """() => {
+  window.groups = [];
+  const count = () => window.groups.push(document.querySelectorAll("#thread .turn-group").length);
+  document.addEventListener("htmx:after:swap", count);
+}"""
 
 
 def add_subtask(site, chat, name):
