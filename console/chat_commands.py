@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from django.db import transaction
 from django.utils.functional import Promise
-from django.utils.translation import gettext, gettext_lazy
 
 from agents import actions as talk
 from agents import events
@@ -18,6 +17,7 @@ from agents.config.store import read_agent
 from agents.errors import Conflict, Refused
 from agents.models import Conversation, Message
 from agents.sentences import commas
+from agents.stored_text import gettext, gettext_lazy
 from agents.workspace import attachments
 from agents.workspace.attachments import Files
 from console.plan_requests import ChatResult, ask, plan_command, typed, with_notice, with_refusal

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.utils.translation import gettext
 
 from agents import actions as talk
 from agents.config.store import read_agent
 from agents.errors import Conflict, Invalid, Refused
 from agents.models import Conversation, Message, Turn
+from agents.stored_text import gettext
 from agents.workspace import attachments
 from agents.workspace.attachments import Files
 from console.status_labels import describe_plan

@@ -4,6 +4,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from django.utils import translation
 
 from agents.models import Turn
 from plans import actions
@@ -127,6 +128,13 @@ def test_words_that_nearly_refuse_change_nothing_and_are_answered(text):
     assert said.turn is None
     assert c.messages.get(kind="notice").text.startswith("Nothing has started. To cancel the plan")
     assert plan_of(c).is_open and plan_of(c).approved_version is None
+
+
+def test_the_answer_to_words_that_start_nothing_is_read_in_the_readers_language():
+    c = proposed_plan("Read")
+    tell(c, "not yet")
+    with translation.override("zh-hans"):
+        assert c.messages.get(kind="notice").text.startswith("什么都还没有开始")
 
 
 @pytest.mark.parametrize("text", ["no", "wait", "stop", "ok great"])
