@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils.translation import gettext
 
 from agents.chains.store import load_chain
 from agents.changes.recording import MOST_DIFF
@@ -25,6 +24,7 @@ from agents.hidden_characters import revealed_in_json
 from agents.llm.errors import ModelError
 from agents.models import ToolCall, Turn
 from agents.pools import FILES
+from agents.stored_text import gettext
 from agents.text.tokens import BYTES_PER_TOKEN
 from agents.tools.base import PLAN_TOOLS, ToolFailed
 from plans import verdicts

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Literal, ParamSpec, TypeVar
 
 from django.utils import translation
-from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from agents import persistence
@@ -16,6 +15,7 @@ from agents.config.store import AgentRecord
 from agents.db import in_db
 from agents.errors import Refused, TurnWaits
 from agents.models import Conversation, Turn
+from agents.stored_text import gettext
 from agents.tools import permissions
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 from plans import actions
