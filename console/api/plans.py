@@ -29,6 +29,7 @@ from console.api.plan_bodies import (
     Reason,
     Retrying,
     RunMode,
+    Seen,
     SubtaskPatch,
 )
 from console.api.shapes import Page, PageNumber, TurnShape, answers, page_of
@@ -154,10 +155,13 @@ def cancel(request: HttpRequest, id: int, body: Reason | None = None) -> HttpRes
 
 
 @router.post("/{id}/take-out-of-force", response=answers(PlanSnapshot, 404, 409, 412))
-def take_out_of_force(request: HttpRequest, id: int, if_match: Version = None) -> HttpResponse:
-    """A document in force; with If-Match only if that is the version which was read."""
+def take_out_of_force(
+    request: HttpRequest, id: int, body: Seen | None = None, if_match: Version = None
+) -> HttpResponse:
+    """A document in force; with a version, here or in If-Match, only if it is at that one."""
     plan, by, version = opened(request, id, if_match)
-    return plan_response(actions.take_out_of_force(plan, by, version))
+    seen = version if body is None or body.version is None else body.version
+    return plan_response(actions.take_out_of_force(plan, by, seen))
 
 
 @router.post("/{id}/run", response=answers(PlanSnapshot, 404, 409, 412))

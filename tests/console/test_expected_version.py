@@ -442,6 +442,17 @@ def test_the_api_refuses_an_older_version_wherever_one_is_named(alice, method, p
     assert api(alice, method, address, body, **{"If-Match": now}).status_code < 300
 
 
+def test_the_body_of_taking_out_of_force_is_read(alice):
+    c = document_in_force()
+    address = f"/plans/{plan_of(c).pk}/take-out-of-force"
+    before = rows()
+    stale = api(alice, "post", address, {"version": 7}, **{"If-Match": '"1"'})
+    assert (stale.status_code, stale.json()["current_version"]) == (409, 1)
+    assert api(alice, "post", address, {"versoin": 1}).status_code == 422
+    assert rows() == before
+    assert api(alice, "post", address, {"version": 1}).status_code == 200
+
+
 def test_a_proposal_beside_another_leaves_it_alone(alice):
     c = waiting()
     old = plan_of(c)
