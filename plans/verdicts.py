@@ -35,6 +35,7 @@ TOOL: dict[str, object] = {
         },
     },
 }
+CUT = ("length", "content_filter")  # an answer that ended so has no end
 LONGEST_JSON = 20_000  # characters at the end of an answer
 THOUGHT = re.compile(r"<think(?:ing)?>.*?(</think(?:ing)?>|\Z)", re.IGNORECASE | re.DOTALL)
 TAG = re.compile(r"</?[a-z][^<>\n]*>", re.IGNORECASE)
@@ -59,7 +60,7 @@ def finding_of(reply: Reply, material: str) -> Finding:
     spoken = THOUGHT.sub(lambda found: "" if found[1] else "<think", reply.text)
     text = normalized(spoken, "NFKC").strip()
     calls = [typed(call.arguments) for call in reply.calls if call.name == "verdict"]
-    is_whole = reply.finish_reason != "length" and "<think" not in text.lower()
+    is_whole = reply.finish_reason not in CUT and "<think" not in text.lower()
     word, reason = calls[-1] if calls else at_end(text) if is_whole else ("", "")
     read = said_in(text)
     word = word if calls or word in read else ""  # what has to be decoded is not said

@@ -196,5 +196,6 @@ def test_calls_that_contradict_themselves_or_say_nothing_are_none(text, called):
     assert judged(text, called=called).passed is None
 
 
-def test_an_answer_that_was_cut_off_has_no_end():
-    assert judged("The file says:\nVERDICT: yes", finish_reason="length").passed is None
+@pytest.mark.parametrize("why", ["length", "content_filter"])
+def test_an_answer_that_was_cut_off_has_no_end(why):
+    assert judged("The file says:\nVERDICT: yes", finish_reason=why).passed is None
