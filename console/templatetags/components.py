@@ -12,6 +12,8 @@ from console.components import component
 from console.language import cached
 from plans.status import MARKS
 
+KEYED = ("id", "data_opens", "data_copy")  # attributes in which one of many is named
+
 register = template.Library()
 
 
@@ -44,11 +46,42 @@ def icon_button(
     icon: str, label: str, about: object = "", title: str = "", **attributes: object
 ) -> SafeString:
     """A button that is an icon. `label` is its name, and its tooltip where no `title` is given,
-    with what it is about at {}; attributes are written with _ for -, and True for one without a
-    value."""
-    named = flatatt({name.replace("_", "-"): value for name, value in attributes.items()})
+    with what it is about at {}; its attributes are written as those of `button`."""
     name = label.format(about)
-    return component("icon_button", icon=icon, label=name, title=title or name, attributes=named)
+    attributes |= {"aria_label": name, "title": title or name}
+    return component("button", icon=icon, attributes=flat({"class": "icon-button"} | attributes))
+
+
+@register.simple_tag
+@lru_cache(maxsize=1024, typed=True)
+def button(
+    label: str,
+    icon: str = "",
+    kind: str = "",
+    size: str = "",
+    post: str = "",
+    why_not: str = "",
+    **attributes: object,
+) -> SafeString:
+    """A button with words, and an icon before them. What it `post`s to is pressed once at a time;
+    with a reason `why_not`, which it says, it cannot be pressed.
+
+    Attributes are written with _ for -, and True for one without a value; empty ones are left out.
+    """
+    own = {"class": "button", "data_kind": kind, "data_size": size}
+    posts = {"hx_post": post, "hx_sync": "this:drop"} if post else {}
+    blocked = {"type": "button", "aria_disabled": "true", "title": why_not} if why_not else {}
+    attributes = own | posts | attributes | blocked
+    return component("button", icon=icon, label=label, attributes=flat(attributes))
+
+
+def flat(attributes: dict[str, object]) -> SafeString:
+    """As HTML has them; one button of many has a `key` at {} in its id, and in what it opens."""
+    key = attributes.pop("key", "")
+    given = {name: value for name, value in attributes.items() if value != ""}
+    of_one = {name: str(given[name]).format(key) for name in KEYED if name in given}
+    named = {"type": "button"} | given | of_one
+    return flatatt({name.replace("_", "-"): value for name, value in named.items()})
 
 
 @register.simple_block_tag
