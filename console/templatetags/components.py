@@ -48,8 +48,8 @@ def icon_button(
     """A button that is an icon. `label` is its name, and its tooltip where no `title` is given,
     with what it is about at {}; its attributes are written as those of `button`."""
     name = label.format(about)
-    attributes |= {"aria_label": name, "title": title or name}
-    return component("button", icon=icon, attributes=flat({"class": "icon-button"} | attributes))
+    own = {"type": "button", "class": "icon-button", "aria_label": name, "title": title or name}
+    return component("button", icon=icon, attributes=flat(own | attributes))
 
 
 @register.simple_tag
@@ -68,20 +68,35 @@ def button(
 
     Attributes are written with _ for -, and True for one without a value; empty ones are left out.
     """
-    own = {"class": "button", "data_kind": kind, "data_size": size}
+    own = {"type": "button", "class": "button", "data_kind": kind, "data_size": size}
     posts = {"hx_post": post, "hx_sync": "this:drop"} if post else {}
     blocked = {"type": "button", "aria_disabled": "true", "title": why_not} if why_not else {}
-    attributes = own | posts | attributes | blocked
-    return component("button", icon=icon, label=label, attributes=flat(attributes))
+    given = own | posts | attributes | blocked
+    given = {name: value for name, value in given.items() if value != ""}
+    return component("button", icon=icon, label=label, attributes=flat(given))
 
 
 def flat(attributes: dict[str, object]) -> SafeString:
-    """As HTML has them; one button of many has a `key` at {} in its id, and in what it opens."""
+    """As HTML has them; one of many has a `key` at {} in its id, and in what it opens."""
     key = attributes.pop("key", "")
-    given = {name: value for name, value in attributes.items() if value != ""}
-    of_one = {name: str(given[name]).format(key) for name in KEYED if name in given}
-    named = {"type": "button"} | given | of_one
-    return flatatt({name.replace("_", "-"): value for name, value in named.items()})
+    attributes |= {name: str(attributes[name]).format(key) for name in KEYED if name in attributes}
+    return flatatt({name.replace("_", "-"): value for name, value in attributes.items()})
+
+
+@register.simple_tag
+def search_field(label: str, css: str = "", finds: str = "", **attributes: object) -> SafeString:
+    """A field to search by, which may ask an address for what it `finds` while one types."""
+    own: dict[str, object] = {"type": "search", "autocomplete": "off"}
+    if finds:
+        own |= {"hx_get": finds, "hx_trigger": "input changed delay:150ms"}
+        own |= {"hx_sync": "this:replace"}
+    return component("search_field", label=label, css=css, attributes=flat(own | attributes))
+
+
+@register.simple_block_tag
+def toast(content: str, icon: str, words: str, **attributes: object) -> SafeString:
+    """What has just been done, with a form of these attributes that takes it back."""
+    return component("toast", content=content, icon=icon, words=words, attributes=flat(attributes))
 
 
 @register.simple_block_tag
