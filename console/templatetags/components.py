@@ -63,17 +63,19 @@ def button(
     why_not: str = "",
     **attributes: object,
 ) -> SafeString:
-    """A button with words, and an icon before them. What it `post`s to is pressed once at a time;
-    with a reason `why_not`, which it says, it cannot be pressed.
+    """A button with words, and an icon before them; with an href it is a link. What it `post`s to
+    is pressed once at a time; with a reason `why_not`, which it says, it cannot be pressed.
 
     Attributes are written with _ for -, and True for one without a value; empty ones are left out.
     """
-    own = {"type": "button", "class": "button", "data_kind": kind, "data_size": size}
+    element = "a" if "href" in attributes else "button"
+    own = {"type": "button"} if element == "button" else {}
+    own |= {"class": "button", "data_kind": kind, "data_size": size}
     posts = {"hx_post": post, "hx_sync": "this:drop"} if post else {}
     blocked = {"type": "button", "aria_disabled": "true", "title": why_not} if why_not else {}
     given = own | posts | attributes | blocked
     given = {name: value for name, value in given.items() if value != ""}
-    return component("button", icon=icon, label=label, attributes=flat(given))
+    return component("button", element=element, icon=icon, label=label, attributes=flat(given))
 
 
 def flat(attributes: dict[str, object]) -> SafeString:
