@@ -9,7 +9,6 @@ from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import transaction
 from django.db.models.sql import UpdateQuery
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_lazy
 from pydantic import JsonValue
 
 from agents import events, persistence, search
@@ -30,8 +29,8 @@ from agents.llm.providers import resolve
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.models.conversation import GivenBack
 from agents.models.turn import Checkpoint
-from agents.notice_text import GIVEN_BACK, sentence, text_of
 from agents.statements import insert, prepared, updating
+from agents.stored_text import gettext, gettext_lazy, ngettext
 from agents.timestamps import timestamp
 from agents.workspace import attachments
 
@@ -234,15 +233,6 @@ def add_message(
     return persistence.put(message, conversation.pk, by)
 
 
-def add_notice(
-    conversation: Conversation, code: str, turn: Turn | None = None, **arguments: object
-) -> Message:
-    """A sentence of Planside's own, which each reader reads in their language."""
-    said = [sentence(code, **arguments)]
-    meta: dict[str, object] = {"sentences": said}
-    return add_message(conversation, Message.Kind.NOTICE, text_of(said), turn=turn, meta=meta)
-
-
 def keep_in_view(message: Message) -> None:
     """It has decided about something that stays: it is shown whichever alternative is."""
     message.after_id = None
@@ -275,7 +265,13 @@ def keep_unsent(conversation: Conversation, queued: list[Turn], reason: str) -> 
     text = "\n\n".join(text for text in typed if text.strip())
     seq = max((drop_queued(turn, given_back=reason) for turn in queued), default=0)
     if typed:
-        add_notice(conversation, GIVEN_BACK, messages=len(typed), reason=reason)
+        words = ngettext(
+            "{messages} message was not sent: it is back in the message box.",
+            "{messages} messages were not sent: they are back in the message box.",
+            len(typed),
+        ).format(messages=len(typed))
+        meta: dict[str, object] = {"given_back": {"messages": len(typed), "reason": reason}}
+        add_message(conversation, Message.Kind.NOTICE, words, meta=meta)
     if not text:
         return
     conversation.refresh_from_db(fields=["given_back"])

@@ -10,7 +10,6 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from agents import events
 from agents.actors import Actor
@@ -21,6 +20,7 @@ from agents.errors import NotFound
 from agents.events import lock_conversation, wake_after_commit
 from agents.models import Conversation, Turn
 from agents.statements import prepared
+from agents.stored_text import gettext
 from agents.workspace import attachments
 
 RESTORABLE = timedelta(days=1)  # how long a deleted conversation can be taken back

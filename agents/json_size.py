@@ -7,7 +7,7 @@ milliseconds, 4 MB of `[],[],` half a second, and many seconds where pydantic va
 
 from __future__ import annotations
 
-from django.utils.translation import gettext_lazy
+from agents.stored_text import gettext_lazy
 
 # Of what a person sends, or writes into a file: a plan of 500 subtasks has 2,500 of them.
 MOST_VALUES = 20_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
-from django.utils.translation import gettext, ngettext
 
 from agents.config.ownership import disown
 from agents.config.store import delete_agent as delete_file
@@ -13,6 +12,7 @@ from agents.engine.lifecycle import request_stop
 from agents.errors import Conflict
 from agents.models import Turn
 from agents.sentences import commas
+from agents.stored_text import gettext, ngettext
 
 MOST_NAMED = 3  # conversations in one sentence
 

@@ -5,23 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from django.utils.translation import gettext, pgettext
+from django.utils.translation import pgettext
+
+from agents.stored_text import gettext
 
 CHINESE = "[\u3400-\u9fff\uf900-\ufaff]"
-# Signs that bring the room behind them along. The quotation mark is that of English too.
-FULL_WIDTH = "[。！？；：，、）』」]”?"
-
-
-def sentences(*parts: object) -> str:
-    """One behind the other, without those that are empty, and with a space where one belongs."""
-    text = ""
-    for part in filter(None, map(str, parts)):
-        text += f"{gap_behind(text)}{part}"
-    return text
-
-
-def gap_behind(text: str) -> str:
-    return "" if not text or re.search(f"{FULL_WIDTH}$", text) else " "
 
 
 def commas(parts: Sequence[str]) -> str:

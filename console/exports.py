@@ -111,7 +111,7 @@ def message_document(conversation: Conversation, message: Message) -> dict[str, 
         "id": message.pk,
         "role": message.role,
         "kind": message.kind,
-        "text": message.localized_text,
+        "text": message.text,
         "model": message.meta.get("model"),
         "created_at": timestamp(message.created_at),
         "turn": message.turn_id,
@@ -157,7 +157,7 @@ def message_parts(conversation: Conversation, message: Message, agent: str) -> I
         about.append(gettext("in an alternative that is not shown"))
     yield f"## {commas(about)}"
     if message.text.strip():
-        yield message.localized_text.strip()
+        yield message.text.strip()
     if files:
         yield gettext("Attached: {files}").format(files=commas(files))
     for call in calls:

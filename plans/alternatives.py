@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
-from django.utils.translation import gettext_lazy
 
 from agents.engine.alternatives import chat_turns
 from agents.models import Lane, Message
 from agents.statements import prepared
+from agents.stored_text import gettext_lazy
 from plans.models import Plan
 
 NO_REPLY = gettext_lazy("No reply answers this message: it stays as it is.")

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from agents import persistence
 from agents.changes.store import Store, StoreBroken
@@ -24,6 +23,7 @@ from agents.db import in_db
 from agents.errors import Conflict
 from agents.models import Recording, Turn
 from agents.pools import FILES
+from agents.stored_text import gettext
 from agents.tools import permissions
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import Workspace

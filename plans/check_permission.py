@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.utils.translation import gettext
-
 from agents.engine.available_tools import reader_of_files
 from agents.errors import Invalid, NotFound
+from agents.stored_text import gettext
 from agents.tools import permissions
 from agents.tools.integrations.tools import source_tools
 from agents.tools.permissions import Permissions

@@ -13,10 +13,9 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from django.utils.translation import gettext
-
 from agents.chains.template import parsed_or_text
 from agents.engine.available_tools import same_json
+from agents.stored_text import gettext, lines, sentences
 from agents.tools import fetch
 from agents.tools.base import Tool, ToolFailed, ToolResult
 from agents.tools.confinement import NoFolder, NotThere, Workspace, display_path
@@ -54,7 +53,7 @@ def shortened(text: str) -> str:
     if len(text) <= SHOWN:
         return text
     cut = gettext("[… {count:,} characters are left out here …]").format(count=len(text) - SHOWN)
-    return f"{text[:HEAD]}\n{cut}\n{text[-(SHOWN - HEAD) :]}"
+    return lines(text[:HEAD], cut, text[-(SHOWN - HEAD) :])
 
 
 # Files
@@ -199,7 +198,7 @@ async def run_command(check: CheckJson, tool: Tool) -> Finding:
     said = shortened(result.body or "")
     if code != check["exit_code"]:
         ended = gettext("It ended with exit code {code}.").format(code=code)
-        return Finding(False, f"{ended}\n{said}".strip())
+        return Finding(False, lines(ended, said) if said else ended)
     return Finding(True, said or gettext("It ended with exit code {code}.").format(code=code))
 
 
@@ -210,9 +209,9 @@ async def look_at_page(check: CheckJson, hosts: Collection[str]) -> Finding:
         return Finding(False if why.facts.get("unreachable") else None, str(why))
     answered = gettext("It answered {status}.").format(status=answer.status)
     if answer.status != check["status"]:
-        return Finding(False, f"{answered}\n{shortened(answer.text)}".strip())
+        return Finding(False, lines(answered, shortened(answer.text)))
     if (wanted := check.get("contains")) and wanted not in answer.text:
-        return Finding(False, f"{answered} {gettext('The text is not in it.')}")
+        return Finding(False, sentences(answered, gettext("The text is not in it.")))
     return Finding(True, answered)
 
 
@@ -228,7 +227,8 @@ async def ask_service(check: CheckJson, tool: Tool) -> Finding:
         shown = written(found)
     except RecursionError:
         return Finding(False, gettext("What the answer has there is nested too deeply."))
-    said = shortened(gettext("{path} is {value}.").format(path=check["path"], value=shown))
+    sentence = gettext("{path} is {value}.")
+    said = sentence.format(path=check["path"], value=shortened(shown))
     return Finding(same_json(found, check["value"]) or shown == written(check["value"]), said)
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from agents.actors import Actor
 from agents.models import ToolCall
+from agents.stored_text import beginning, lines, untranslated
 from agents.timestamps import Moment, timestamp
 from plans.check_text import CheckJson, Kind, looks_at, wording
 from plans.models import Attempt, CheckResult, Plan, PlanVersion, State, Subtask
@@ -81,8 +82,8 @@ def announce(plan: Plan, result: CheckResult, by: Actor = SYSTEM) -> None:
         subtask=key,
         check=result.key,
         kind=str(result.asked.get("kind") or ""),
-        words=looks_at(result.asked)[:500] if result.asked else "",
-        said=result.said[:500],
+        words=beginning(looks_at(result.asked), 500) if result.asked else "",
+        said=beginning(result.said, 500),
         seconds=round(result.seconds, 3),
     )
     if result.subtask.state == State.DONE and not result.by:
@@ -214,7 +215,8 @@ def finish_lines(call: ToolCall) -> list[FinishLine]:
 
 def failed_words(results: Sequence[CheckResult]) -> str:
     """Which checks said no, and why, for the model and the person."""
-    return "\n".join(
-        f"- {each.key} ({each.asked['kind']}: {looks_at(each.asked)}): {each.said}"
-        for each in results
+    line = untranslated("- {key} ({kind}: {about}): {said}")
+    about = ((each, looks_at(each.asked)) for each in results)
+    return lines(
+        *(line.format(key=e.key, kind=e.asked["kind"], about=at, said=e.said) for e, at in about)
     )

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from agents import persistence
 from agents.actors import PERSON
@@ -27,6 +26,7 @@ from agents.engine.subagents import add_message_at_top
 from agents.errors import Conflict, Refused, TurnWaits
 from agents.models import Message, ToolCall, Turn
 from agents.pools import FILES
+from agents.stored_text import gettext
 from agents.tools import permissions
 from agents.tools.base import Tool
 from agents.tools.confinement import Workspace

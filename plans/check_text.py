@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
-from django.utils.translation import gettext
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -21,6 +20,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from agents.stored_text import gettext
 from agents.tools.patterns import BeyondRe2, NotAPattern, compiled
 
 Kind = Literal["file", "command", "http", "tool", "review"]

@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Collection
 
 from django.db.models import QuerySet
-from django.utils.translation import gettext, ngettext
 
 from agents.errors import Conflict
 from agents.models import Turn
 from agents.statements import prepared
+from agents.stored_text import gettext, ngettext
 from plans.models import Plan, State, SubtaskComment
 
 MOST_CHARACTERS = 4000

@@ -9,9 +9,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from django.utils.translation import gettext, gettext_lazy, ngettext
-
 from agents.sentences import commas
+from agents.stored_text import gettext, gettext_lazy, ngettext
 from agents.text.diff import TextRun, diff_words, longest_increasing, replace
 from plans.check_text import CheckJson, wording
 from plans.models import SUBTASK_TEXT, PlanText

@@ -17,7 +17,6 @@ from textwrap import indent
 from typing import TypeVar
 
 from django.db import transaction
-from django.utils.translation import gettext, gettext_lazy
 from pydantic import BaseModel, ValidationError
 
 from agents.actors import Actor
@@ -25,7 +24,8 @@ from agents.config.json_text import merged
 from agents.engine.handlers import Instruction
 from agents.errors import Invalid, NotFound
 from agents.models import Conversation
-from agents.sentences import commas, sentences
+from agents.sentences import commas
+from agents.stored_text import gettext, gettext_lazy, sentences
 from agents.tools.base import Tool, validation_sentence
 from plans import actions
 from plans.check_results import CheckSnapshot

@@ -29,10 +29,10 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 from django.utils.functional import Promise
-from django.utils.translation import gettext, gettext_lazy
 
 from agents.errors import Conflict, NotFound
 from agents.models import Conversation, Turn
+from agents.stored_text import gettext, gettext_lazy
 from plans.models import ActivePlan, Plan
 
 NOT_CHANGED = gettext_lazy("Nothing was changed.")

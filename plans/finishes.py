@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext
-
 from agents.db import in_db
 from agents.engine.steps import result_of
 from agents.errors import TurnFailed
 from agents.models import ToolCall, Turn
+from agents.stored_text import gettext
 from agents.tools.base import ToolFailed
 from plans.attempts import limit_of
 from plans.check_results import approved_checks, failed_words, refusals

@@ -78,7 +78,7 @@ class Plan(models.Model):
     expected_outcome = fields.TextField(blank=True)
     state = fields.CharField(max_length=11, choices=State.choices, default=State.TODO)
     reason = fields.CharField(max_length=200, blank=True)
-    outcome = fields.TextField(blank=True)
+    outcome = fields.StoredTextField(blank=True)
     version = models.PositiveIntegerField(default=1)
     approved_version = models.PositiveIntegerField(null=True, blank=True)
     approved_by = fields.CharField(max_length=150, blank=True)
@@ -191,7 +191,7 @@ class PlanVersion(models.Model):
     plan = models.ForeignKey(Plan, models.CASCADE, related_name="versions")
     version = models.PositiveIntegerField()
     snapshot = fields.JSONField()
-    explanation = fields.TextField(blank=True)
+    explanation = fields.StoredTextField(blank=True)
     author = fields.CharField(max_length=150)
     author_kind = fields.CharField(
         max_length=8, default="person", db_default="person"
@@ -275,7 +275,7 @@ class Attempt(models.Model):
     version = models.PositiveIntegerField()
     turn = models.OneToOneField("agents.Turn", models.CASCADE, related_name="attempt")
     failure_class = fields.CharField(max_length=11, choices=FailureClass.choices, blank=True)
-    error = fields.TextField(blank=True)
+    error = fields.StoredTextField(blank=True)
     # By path: the digest of what was there when it began, for checks that want it unchanged.
     before = fields.JSONField(null=True, blank=True)
 
@@ -311,7 +311,7 @@ class CheckResult(models.Model):
     key = fields.CharField(max_length=12, blank=True)
     asked = fields.JSONField(default=dict)
     passed = models.BooleanField(null=True)
-    said = fields.TextField(blank=True)
+    said = fields.StoredTextField(blank=True)
     seconds = models.FloatField(default=0)
     cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     by = fields.CharField(max_length=150, blank=True)

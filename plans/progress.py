@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 
 from django.db.models import F
-from django.utils.translation import gettext, ngettext
 from pydantic import BaseModel
 
 from agents.sentences import commas
+from agents.stored_text import gettext, ngettext
 from plans.models import OPEN, Plan, PlanVersion, State, Subtask
 from plans.status import mark_of_done
 from plans.verification import Verification, Word

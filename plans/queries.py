@@ -9,7 +9,6 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_lazy
 
 from agents import events
 from agents.actors import AGENT as AGENT
@@ -23,6 +22,7 @@ from agents.events import lock_conversation
 from agents.models import Conversation, Event, Lane, Message, ToolCall, Turn, TurnState
 from agents.persistence import change_of_message
 from agents.statements import one_of, one_of_open, prepared
+from agents.stored_text import gettext, gettext_lazy
 from plans.in_force import is_in_force
 from plans.models import (
     OPEN,

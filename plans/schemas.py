@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated
 
-from django.utils.translation import gettext, gettext_lazy
 from pydantic import (
     AfterValidator,
     AliasChoices,
@@ -21,6 +20,7 @@ from pydantic import (
 
 from agents.errors import Invalid
 from agents.hidden_characters import MOST_BOXES, count_boxes
+from agents.stored_text import gettext, gettext_lazy
 from plans.check_text import Checks
 
 MOST_SUBTASKS = 500

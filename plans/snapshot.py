@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from django.utils.translation import gettext, ngettext
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, JsonValue
 
 from agents.engine.usage import Times
+from agents.stored_text import gettext, ngettext
 from agents.timestamps import Moment
 from plans.changes.undone import ChangedSnapshot
 from plans.check_results import CheckSnapshot

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.functional import Promise
-from django.utils.translation import gettext, gettext_lazy
 
 from agents.conversation_tree import descendants
 from agents.errors import NotFound
 from agents.models import Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import one_of, one_of_open, prepared
+from agents.stored_text import gettext, gettext_lazy
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.verification import FILLED, Word, words_in
 

@@ -11,13 +11,13 @@ import json
 import re
 from collections.abc import Iterator
 
-from django.utils.translation import gettext
 from pydantic import ValidationError
 
 from agents.actions import add_message
 from agents.engine.steps import result_of
 from agents.errors import Refused
 from agents.models import Message, Turn, TurnState
+from agents.stored_text import gettext
 from plans import actions
 from plans.models import SUBTASK_TEXT
 from plans.queries import AGENT, lock_active_plan

@@ -12,10 +12,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from django.utils.translation import gettext
-
 from agents.llm.reply import Reply, as_text
 from agents.normalization import normalized
+from agents.stored_text import gettext
 from plans.check_probes import Finding, shortened
 
 WORDS = ("yes", "no")
@@ -61,7 +60,7 @@ def finding_of(reply: Reply, material: str) -> Finding:
         others = {each for each in others if not holds(material, each)}
     if word not in WORDS or others:
         said = gettext("The reviewer gave no verdict, yes or no: {text}")
-        return Finding(None, shortened(said.format(text=reply.text or reply.refusal)))
+        return Finding(None, said.format(text=shortened(reply.text or reply.refusal)))
     if word == "yes" and not calls and holds(material, word):
         sentence = gettext("The material itself says “verdict: yes”: nobody can tell whose it is.")
         return Finding(None, sentence)

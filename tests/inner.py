@@ -167,9 +167,23 @@ from agents.queue.worker import Worker
 from agents.run_once import queue_chain
 from agents.sanitize import DEEPEST, fault_of, sanitize
 from agents.search import Kind, find, written
-from agents.sentences import beside, gap_behind, listed, sentences
+from agents.sentences import beside, listed
 from agents.statements import insert, kept_cursor, one_of, prepared, updating
 from agents.statements import store as statements_store
+from agents.stored_text import (
+    MARK,
+    beginning,
+    from_column,
+    gap_behind,
+    gettext,
+    gettext_lazy,
+    lines,
+    ngettext,
+    sentences,
+    to_column,
+    untranslated,
+)
+from agents.stored_text import text_of as text_of_parts
 from agents.telemetry import hooks, log_context, redaction
 from agents.telemetry import metrics as telemetry_metrics
 from agents.telemetry import tracing as telemetry_tracing

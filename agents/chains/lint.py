@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from django.utils.translation import get_language, gettext, gettext_lazy
+from django.utils.translation import get_language
 from pydantic import ValidationError
 
 from agents.chains.schema import (
@@ -26,6 +26,7 @@ from agents.chains.schema import (
 from agents.chains.template import KINDS
 from agents.config.schema import MACRO, macros_in
 from agents.json_size import why_too_many
+from agents.stored_text import gettext, gettext_lazy
 from agents.text.tokens import estimate_tokens
 
 Level = Literal["error", "warning"]

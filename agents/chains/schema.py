@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Literal
 
-from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from agents.errors import NotFound
+from agents.stored_text import gettext
 from agents.tools.base import BETWEEN, PLAN_TOOLS
 from agents.tools.permissions import allowed_by_both, allows
 

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 
 from django.conf import settings
-from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.chains.lint import (
     NEEDED,
@@ -29,7 +28,7 @@ from agents.config.store import AgentRecord, list_agents
 from agents.config.workspaces import write_atomically
 from agents.errors import Conflict, Invalid, NotFound, Refused, Stale, about
 from agents.llm.providers import provider_names
-from agents.sentences import sentences
+from agents.stored_text import gettext, gettext_lazy, ngettext, sentences
 from agents.tools.base import PLAN_TOOLS
 from agents.tools.integrations.tools import operation_names
 from agents.tools.permissions import known_names

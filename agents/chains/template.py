@@ -18,9 +18,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.utils.translation import gettext
-
 from agents.config.schema import MACRO
+from agents.stored_text import gettext
 
 Output = dict[str, object]
 MISSING = object()

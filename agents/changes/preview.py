@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from django.utils.translation import gettext
-
 from agents.errors import Conflict, Refused
 from agents.models import ToolCall
+from agents.stored_text import gettext
 from agents.tools import permissions
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import Workspace

@@ -23,12 +23,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
-from django.utils.translation import gettext
 from filelock import FileLock, Timeout
 
 from agents.config.workspaces import home, sync_folder
 from agents.errors import Conflict
 from agents.models.fields import stored_folder
+from agents.stored_text import gettext
 
 if TYPE_CHECKING:
     from dulwich.objects import ObjectID

@@ -21,7 +21,6 @@ from typing import ParamSpec
 from django.db import connections, transaction
 from django.dispatch import Signal
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from agents import events, persistence
 from agents.changes.compare import Change
@@ -32,9 +31,9 @@ from agents.db import in_db
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.models import Conversation, Lane, Message, Recording, Turn, TurnState, Undo
 from agents.models.fields import stored_folder
-from agents.notice_text import Sentence, sentence, text_of
 from agents.persistence import put
 from agents.pools import RECORDINGS
+from agents.stored_text import gettext, ngettext, ngettext_noop, sentences, text_of
 from agents.tools import permissions
 from agents.tools.confinement import Workspace
 from agents.tools.paths import path_bytes
@@ -259,18 +258,19 @@ def finish(row: Undo, store: Store, steps: list[Step]) -> None:
 def give_up(row: Undo) -> None:
     """What is left of it is lost, and how far it came is not known. Nobody is to wait for it."""
     row.steps, row.files, row.removed, row.whole = "", 0, 0, False
-    record_end(row, [row.sentence, sentence("undo.cut_off")])
+    words = gettext("It was cut off, and what was left to do is lost: look through the files.")
+    record_end(row, sentences(text_of(row.sentence), words))
 
 
-def record_end(row: Undo, sentences: list[Sentence]) -> None:
+def record_end(row: Undo, words: str) -> None:
     """It is over, and the conversation says what came of it."""
     files_restored.send(sender=Undo, root=row.root)
     row.finished_at = timezone.now()
     with transaction.atomic():
         events.lock_conversation(row.conversation_id)
         row.save(update_fields=["steps", "kept", "files", "removed", "whole", "finished_at"])
-        message = Message(role="system", kind=Message.Kind.NOTICE, text=text_of(sentences))
-        message.meta = {"sentences": sentences} | ({"undo": row.pk} if row.steps else {})
+        message = Message(role="system", kind=Message.Kind.NOTICE, text=words)
+        message.meta = {"undo": row.pk} if row.steps else {}
         put(message, row.conversation_id, row.by)
         seq = events.record(row.conversation_id, "files.undone", f"undo:{row.pk}", row.by)
         close_notices(row, seq)
@@ -299,10 +299,44 @@ def counts_of(steps: Iterable[Step]) -> tuple[int, int]:
     return len(steps) - moved, len(left) - moved
 
 
-def outcome_of(row: Undo) -> list[Sentence]:
+# What came of an undo: files put back, taken away, and left as they were for a reason.
+OUTCOMES = {
+    "restored": ngettext_noop("{n} file restored.", "{n} files restored."),
+    "removed": ngettext_noop("{n} file removed.", "{n} files removed."),
+    "changed": ngettext_noop(
+        "{n} file stayed: it was changed meanwhile.",
+        "{n} files stayed: they were changed meanwhile.",
+    ),
+    "unsure": ngettext_noop(
+        "{n} file stayed: others may have written it.",
+        "{n} files stayed: others may have written them.",
+    ),
+    "full": ngettext_noop(
+        "{n} file stayed: the disk is full.", "{n} files stayed: the disk is full."
+    ),
+    "forbidden": ngettext_noop(
+        "{n} file stayed: writing it is not permitted.",
+        "{n} files stayed: writing them is not permitted.",
+    ),
+    "not_kept": ngettext_noop(
+        "{n} file stayed: what it was is not kept any more.",
+        "{n} files stayed: what they were is not kept any more.",
+    ),
+    "blocked": ngettext_noop(
+        "{n} file stayed: something else stands in its place.",
+        "{n} files stayed: something else stands in their place.",
+    ),
+    "failed": ngettext_noop(
+        "{n} file stayed: the disk failed.", "{n} files stayed: the disk failed."
+    ),
+}
+
+
+def outcome_of(row: Undo) -> str:
     counts = {"restored": row.files - row.removed, "removed": row.removed}
     counts |= dict(sorted(Counter(row.kept.values()).items()))
-    return [row.sentence, *(sentence(f"undo.{what}", n=n) for what, n in counts.items() if n)]
+    said = (ngettext(*OUTCOMES[what], n).format(n=n) for what, n in counts.items() if n)
+    return sentences(text_of(row.sentence), *said)
 
 
 def unfinished(root: str = "") -> list[int]:

@@ -11,10 +11,10 @@ from json.decoder import scanstring  # type: ignore[attr-defined]
 from math import isinf
 from unicodedata import category
 
-from django.utils.translation import gettext, gettext_lazy
 from pydantic import JsonValue
 
 from agents.json_size import why_too_many
+from agents.stored_text import gettext, gettext_lazy
 
 JsonObject = dict[str, JsonValue]
 

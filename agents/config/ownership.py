@@ -7,13 +7,13 @@ from collections.abc import Callable
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils.translation import gettext
 
 from agents.config.store import AgentRecord, is_admins, list_agents, read_agent
 from agents.config.workspaces import check_new_id, taken
 from agents.errors import NotFound
 from agents.models import AgentOwner, Conversation
 from agents.statements import prepared
+from agents.stored_text import gettext
 
 
 def agents_of(user: User) -> list[AgentRecord]:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Literal
 
 from django.conf import settings
-from django.utils.translation import gettext, gettext_lazy
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from agents.config.json_text import BadFile, Lines, display_json, line_at, parse
+from agents.stored_text import gettext, gettext_lazy
 
 LARGEST_FILE = 1_000_000  # bytes
 

@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from django.utils.translation import gettext, gettext_lazy
 from pydantic import JsonValue
 
 from agents.config import workspaces
@@ -22,7 +21,7 @@ from agents.config.schema import AgentFile, parse_agent_file
 from agents.config.workspaces import write_atomically
 from agents.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from agents.models import AgentOwner
-from agents.sentences import sentences
+from agents.stored_text import gettext, gettext_lazy, sentences
 
 StatKey = tuple[int, int, int]
 

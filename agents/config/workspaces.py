@@ -14,13 +14,13 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from django.conf import settings
-from django.utils.translation import gettext
 from filelock import FileLock, Timeout
 from pydantic import JsonValue
 
 from agents.config.json_text import BadFile, patched, written
 from agents.config.schema import LARGEST_FILE, AgentFile, default_model, default_provider
 from agents.errors import Conflict, Invalid, NotFound, about
+from agents.stored_text import gettext
 
 SAMPLE = Path(__file__).parent / "samples" / "docs-writer"
 AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

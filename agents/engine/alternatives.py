@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
-from django.utils.translation import gettext_lazy
 
 from agents import events
 from agents.actors import Actor
@@ -23,6 +22,7 @@ from agents.engine.handlers import handler_of
 from agents.errors import Conflict
 from agents.models import Conversation, Lane, Message, Turn
 from agents.statements import prepared
+from agents.stored_text import gettext_lazy
 
 BUSY = gettext_lazy("Stop the reply first.")
 CLEARED = gettext_lazy("This was cleared: it can only be read.")

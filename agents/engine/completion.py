@@ -9,7 +9,6 @@ from functools import partial
 
 from django.db.models import F
 from django.db.models.sql import UpdateQuery
-from django.utils.translation import gettext
 
 from agents import persistence
 from agents.chains.schema import labels_of, may_be_called, normalize_label
@@ -40,6 +39,7 @@ from agents.llm.reply import ReasoningPart, Reply
 from agents.llm.request import ChatMessage, ModelRequest
 from agents.models import Message, Turn
 from agents.statements import prepared, updating
+from agents.stored_text import gettext
 from agents.text.tokens import estimate_tokens
 
 ROUTE = "Answer with exactly one of these words and nothing else: {labels}."

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from django.utils.translation import gettext
-
 from agents.engine.handlers import chain_of, handler_of
 from agents.errors import NoModel, Refused
 from agents.llm.catalog import missing_model
 from agents.models import Turn
+from agents.stored_text import gettext
 
 
 def demand_model(turn: Turn) -> None:

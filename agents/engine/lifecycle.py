@@ -9,7 +9,6 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from agents import events, persistence, search
 from agents.actors import Actor
@@ -23,6 +22,7 @@ from agents.llm.errors import ModelError
 from agents.models import Message, ToolCall, Turn, TurnState
 from agents.models.turn import Checkpoint
 from agents.statements import prepared, store
+from agents.stored_text import gettext
 
 MAX_TRIES = 5  # of one model call
 TRIES = {"bad_call": 2}  # where more would be no use

@@ -9,7 +9,6 @@ from contextlib import aclosing, suppress
 from typing import ParamSpec
 
 from django.utils import translation
-from django.utils.translation import gettext
 
 from agents import persistence
 from agents.chains.schema import END, START, Task, next_task, seconds_of
@@ -44,6 +43,7 @@ from agents.llm.errors import ModelError
 from agents.models import Message, Turn, TurnState
 from agents.models.turn import Checkpoint
 from agents.pools import person
+from agents.stored_text import gettext
 from agents.telemetry import hooks
 
 log = logging.getLogger(__name__)

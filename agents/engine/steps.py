@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.utils.translation import gettext
-
 from agents.chains.schema import END, Chain, Task
 from agents.chains.template import (
     Output,
@@ -21,6 +19,7 @@ from agents.errors import TurnFailed
 from agents.llm.images import text_alone
 from agents.llm.request import ChatMessage
 from agents.models import Message, ToolSource, Turn
+from agents.stored_text import gettext
 
 BUILT_IN_SERVICES = ["local_fs", "local_shell", "fetch_url"]
 

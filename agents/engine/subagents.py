@@ -9,7 +9,6 @@ from copy import deepcopy
 from dataclasses import replace
 
 from django.db import transaction
-from django.utils.translation import gettext
 from pydantic import BaseModel, Field
 
 from agents import events, persistence
@@ -25,6 +24,7 @@ from agents.engine.usage import reached, used_by
 from agents.errors import Refused, TurnFailed, TurnWaits
 from agents.events import lock_conversation
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
+from agents.stored_text import gettext
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 
 GONE = "The agent did not finish: its conversation was deleted."

@@ -9,7 +9,6 @@ from functools import partial
 
 from django.db.models import QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from agents import persistence
 from agents.chains.schema import may_be_called
@@ -27,6 +26,7 @@ from agents.errors import TaskFailed, TurnFailed, TurnWaits
 from agents.models import ToolCall, Turn
 from agents.models.turn import Checkpoint
 from agents.statements import prepared
+from agents.stored_text import gettext
 from agents.telemetry import hooks
 from agents.tools.base import Tool, ToolFailed, ToolResult, truncated
 from agents.tools.file_changes import FileChange, keeping

@@ -18,7 +18,6 @@ from django.db import transaction
 from django.db.models import Case, DurationField, Expression, F, Q, Value, When
 from django.db.models.functions import Coalesce, Greatest, Least, Now
 from django.db.models.sql import UpdateQuery
-from django.utils.translation import gettext, gettext_lazy
 
 from agents.conversation_tree import ancestors, descendants
 from agents.db import clock
@@ -27,6 +26,7 @@ from agents.llm.request import ModelRequest
 from agents.models import Turn, TurnState
 from agents.sentences import commas
 from agents.statements import prepared, updating
+from agents.stored_text import gettext, gettext_lazy
 
 NOTHING = timedelta(0)
 CHILD, PAUSE = Turn.WaitingFor.CHILD, Turn.WaitingFor.PAUSE

@@ -16,7 +16,6 @@ from time import monotonic
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from agents.db import in_db
 from agents.errors import Invalid, Refused
@@ -28,6 +27,7 @@ from agents.llm.providers import lacks, resolve
 from agents.llm.request import Endpoint
 from agents.models import ListedModel, ProviderListing
 from agents.statements import prepared
+from agents.stored_text import gettext
 
 COLUMNS = tuple(field.name for field in fields(ModelInfo) if field.name != "id")
 DEFAULT_WINDOW = 32768  # tokens, where neither the agent nor the server says

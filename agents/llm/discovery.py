@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.utils.translation import gettext
 
 from agents.db import in_db
 from agents.llm import catalog
@@ -13,6 +12,7 @@ from agents.llm.catalog import Listing
 from agents.llm.known_providers import BY_NAME, LOOPBACK, host_of
 from agents.llm.model_info import ModelInfo
 from agents.llm.providers import DEMO_LABEL, lacks, provider_names, resolve
+from agents.stored_text import gettext
 
 # Of several models of a provider the one that is known to call tools well.
 PREFERRED = (

@@ -23,10 +23,9 @@ import re
 import httpx
 from django.conf import settings
 from django.utils.functional import Promise
-from django.utils.translation import gettext, gettext_lazy
 
 from agents.llm.request import ModelRequest
-from agents.sentences import sentences
+from agents.stored_text import gettext, gettext_lazy, sentences
 
 # Bytes and JSON values of one document of an answer: parsing it holds up everybody else.
 LONGEST_DOCUMENT = 4 * 1024 * 1024

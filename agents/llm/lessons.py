@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_lazy
 
 from agents.errors import NotFound
 from agents.models import ModelLesson
 from agents.statements import prepared
+from agents.stored_text import gettext, gettext_lazy
 
 if TYPE_CHECKING:
     from agents.llm.request import Endpoint

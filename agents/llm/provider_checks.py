@@ -6,11 +6,10 @@ import math
 import re
 from collections.abc import Mapping
 
-from django.utils.translation import gettext
-
 from agents.errors import Invalid, about
 from agents.llm.known_providers import PROTOCOLS
 from agents.normalization import split_url
+from agents.stored_text import gettext
 
 LONGEST_NAME = 32
 LONGEST_ADDRESS = 2000

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
-from django.utils.translation import gettext, gettext_lazy
 
 from agents.demo.transport import DEMO_URL
 from agents.errors import Conflict, Invalid, NotFound
@@ -42,6 +41,7 @@ from agents.llm.request import Endpoint
 from agents.models import Provider, ProviderListing
 from agents.normalization import split_url
 from agents.statements import prepared
+from agents.stored_text import gettext, gettext_lazy
 from agents.telemetry.redaction import register_secrets
 
 log = logging.getLogger(__name__)

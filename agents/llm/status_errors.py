@@ -7,7 +7,6 @@ import re
 
 import httpx
 from django.utils.functional import Promise
-from django.utils.translation import gettext, gettext_lazy
 
 from agents.llm.error_bodies import message_in, wait_in
 from agents.llm.error_kinds import (
@@ -41,6 +40,7 @@ from agents.llm.errors import (
 from agents.llm.known_providers import known_provider
 from agents.llm.reply import as_dict
 from agents.llm.request import ModelRequest
+from agents.stored_text import gettext, gettext_lazy
 
 UNKNOWN = gettext_lazy("The model was not found")
 RETURNED = gettext_lazy("{model} returned {status}: {words}")

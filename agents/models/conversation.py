@@ -11,7 +11,6 @@ from django.db import models
 from django.db.models import Q
 
 from agents.models import fields
-from agents.notice_text import text_of
 
 
 class GivenBack(TypedDict):
@@ -123,9 +122,9 @@ class Message(models.Model):
     changed_seq = models.PositiveBigIntegerField()
     role = fields.CharField(max_length=9, choices=Role.choices)
     kind = fields.CharField(max_length=9, choices=Kind.choices, default=Kind.TEXT)
-    text = fields.TextField(blank=True)
+    text = fields.StoredTextField(blank=True)
     streaming = models.BooleanField(default=False)
-    meta = fields.JSONField(default=dict)
+    meta = fields.StoredJSONField(default=dict)
     has_files = models.BooleanField(default=False, db_default=False)  # see Attachment.messages
     # What a page calls it, which sends it again when it cannot know whether it arrived.
     sent_as = fields.CharField(max_length=64, blank=True, default="", db_default="")
@@ -152,14 +151,6 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role}: {self.text[:40]}"
-
-    @property
-    def localized_text(self) -> str:
-        """Its text, in the reader's language where it is a sentence of Planside's own."""
-        try:
-            return text_of(self.meta["sentences"])
-        except KeyError:  # a text, or a sentence that only another version knows
-            return self.text
 
     @property
     def attachments(self) -> list[Attachment]:
@@ -230,7 +221,7 @@ class Event(models.Model):
     actor_kind = fields.CharField(
         max_length=8, default="system", db_default="system"
     )  # or person, or agent
-    data = fields.JSONField(default=dict)
+    data = fields.StoredJSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

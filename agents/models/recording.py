@@ -9,7 +9,7 @@ from django.db import models
 from agents.models import fields
 from agents.models.conversation import Conversation
 from agents.models.turn import ToolCall, Turn
-from agents.notice_text import Sentence
+from agents.stored_text import Stored
 
 
 class SkippedFile(TypedDict):
@@ -137,7 +137,7 @@ class Undo(models.Model):
     removed = models.PositiveIntegerField(default=0, db_default=0)
     kept: models.Field[dict[str, str], dict[str, str]] = fields.JSONField(default=dict)
     whole = models.BooleanField(default=False)
-    sentence: models.Field[Sentence, Sentence] = fields.JSONField(
+    sentence: models.Field[Stored, Stored] = fields.JSONField(
         default=dict, db_default=models.Value({}, models.JSONField())
     )
     by = fields.CharField(max_length=150, blank=True)

@@ -135,7 +135,7 @@ class Turn(models.Model):
     stop_requested = models.BooleanField(default=False)
     pause_requested = models.BooleanField(default=False)
     error_class = fields.CharField(max_length=16, blank=True)
-    error = fields.TextField(blank=True)
+    error = fields.StoredTextField(blank=True)
     model_calls = models.PositiveIntegerField(default=0)
     tokens_in = models.PositiveIntegerField(default=0)
     tokens_out = models.PositiveIntegerField(default=0)

@@ -13,7 +13,6 @@ from typing import Literal
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet, Subquery
-from django.utils.translation import gettext
 
 from agents.config.schema import PLAN, REQUIRED_TOOLS, AgentFile
 from agents.config.store import (
@@ -27,6 +26,7 @@ from agents.config.store import (
 from agents.errors import Forbidden, Invalid, NotFound
 from agents.models import AgentOwner, Conversation, ToolSource, Turn
 from agents.statements import prepared
+from agents.stored_text import gettext
 from agents.tools.base import (
     BETWEEN,
     BUILT_IN,

@@ -15,7 +15,6 @@ from functools import partial
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents import events
 from agents.actors import Actor
@@ -23,6 +22,7 @@ from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.events import lock_conversation
 from agents.models import Attachment, Conversation, Message
 from agents.statements import prepared
+from agents.stored_text import gettext, gettext_lazy, ngettext
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import FileName, Workspace
 from agents.tools.images import Image, NotShown, image_of

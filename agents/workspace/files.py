@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, Self
 
-from django.utils.translation import gettext, gettext_lazy
-
 from agents.config.store import files_folder, read_agent
 from agents.config.workspaces import agent_ids
 from agents.errors import Conflict, DiskFull, Forbidden, Invalid, NotFound, Refused
 from agents.models import Conversation
 from agents.normalization import normalized
+from agents.stored_text import gettext, gettext_lazy
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import (
     NameTaken,

@@ -20,10 +20,10 @@ from pathlib import Path
 
 from django.conf import settings
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Trashed
+from agents.stored_text import gettext
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import (
     DELETED,

@@ -16,7 +16,6 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from agents.engine.alternatives import alternatives_of
 from agents.models import Conversation, Message, ToolCall
-from agents.notice_text import GIVEN_BACK
 from console.api.fields import Flag, ModelName, NotBlank, Whole
 from console.attachments import ShownFile, files_of
 from console.call_images import CallImage, images_of
@@ -215,10 +214,6 @@ class MessageShape(Schema):
     tool_calls: list[ToolCallShape]
 
     @staticmethod
-    def resolve_text(row: Message) -> str:
-        return row.localized_text
-
-    @staticmethod
     def resolve_attachments(row: Message) -> list[ShownFile]:
         return files_of(row.conversation, row.attachments) if row.has_files else []
 
@@ -229,8 +224,7 @@ class MessageShape(Schema):
 
     @staticmethod
     def resolve_given_back(row: Message) -> object:
-        said = row.meta.get("sentences", ())
-        return next((each for each in said if each["code"] == GIVEN_BACK), None)
+        return row.meta.get("given_back")
 
     @staticmethod
     def resolve_model(row: Message) -> object:

@@ -13,7 +13,8 @@ from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext, gettext_lazy, ngettext_lazy
 
-from agents.sentences import FULL_WIDTH, beside, commas, detailed, listed
+from agents.sentences import beside, commas, detailed, listed
+from agents.stored_text import FULL_WIDTH
 from console.settings_pages import TITLES, SettingsPage, pages_for
 
 register = template.Library()

@@ -6,14 +6,13 @@ it leaves the drawer with the alternative it was made in, open, and is back when
 
 from __future__ import annotations
 
-from django.utils.translation import gettext_lazy
-
 from agents import events
 from agents.actors import Actor
 from agents.engine import alternatives
 from agents.errors import Conflict
 from agents.events import lock_conversation
 from agents.models import Conversation, Message, Turn
+from agents.stored_text import gettext_lazy
 from plans.actions.verb import verb
 from plans.alternatives import fixed_in
 from plans.models import OPEN, Plan

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from agents.actors import PERSON
 from agents.errors import Conflict, Invalid
+from agents.stored_text import gettext
 from plans.actions.documents import put_in_force
 from plans.actions.run import start_run
 from plans.actions.verb import demand_in_view, verb

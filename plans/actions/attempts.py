@@ -10,7 +10,6 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Max
 from django.utils import timezone
-from django.utils.translation import gettext, ngettext
 
 from agents import persistence
 from agents.actors import Actor
@@ -20,6 +19,7 @@ from agents.engine.steps import last_text, result_of
 from agents.engine.subagents import add_message_at_top, parent_waits
 from agents.errors import Conflict, NothingToDo
 from agents.models import Message, ToolCall, Turn, TurnState
+from agents.stored_text import gettext, ngettext
 from agents.workspace.attachments import Files
 from plans.actions.close import finish_plan
 from plans.actions.endings import FAILED, STOPPED, tell_end

@@ -8,7 +8,6 @@ from contextlib import suppress
 from django.db import transaction
 from django.db.models import F, Q
 from django.dispatch import receiver
-from django.utils.translation import gettext
 
 from agents.actions import queue_turn
 from agents.actors import PERSON, Actor, kind_of, name_of
@@ -16,6 +15,7 @@ from agents.changes.undo import files_restored
 from agents.errors import Conflict, Forbidden, NotFound, Refused
 from agents.models import Lane, ToolCall, Turn, TurnState
 from agents.models.turn import Checkpoint
+from agents.stored_text import gettext
 from agents.tools import permissions
 from plans.actions.checks import no_check
 from plans.actions.run import start_run

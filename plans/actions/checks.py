@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext
-
 from agents.actors import Actor
 from agents.errors import Conflict, Invalid, NotFound
+from agents.stored_text import gettext
 from plans.actions.verb import Demands, text_verb, verb
 from plans.actions.versions import changed_text, find, find_unstarted, rewrite
 from plans.check_permission import demand_runnable

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from agents import events, search
 from agents.actions import add_message, keep_unsent, open_turns
@@ -13,6 +12,7 @@ from agents.errors import Conflict
 from agents.events import lock_conversation
 from agents.models import Conversation, Lane, Message, Turn, TurnState
 from agents.sentences import commas
+from agents.stored_text import gettext
 from plans.actions.documents import give_up_version
 from plans.actions.run import stop_plan
 from plans.actions.verb import verb

@@ -6,12 +6,12 @@ None of this is a change of text or a yes: the version stays, and no executor re
 from __future__ import annotations
 
 from django.db.models import QuerySet
-from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from agents.actions import add_notice, start_turn
+from agents.actions import add_message, start_turn
 from agents.actors import Actor, name_of
 from agents.errors import Conflict, Invalid
 from agents.models import Message, Turn
+from agents.stored_text import gettext, gettext_lazy, ngettext
 from plans.actions.create import bind
 from plans.actions.verb import verb
 from plans.actions.versions import find_unstarted
@@ -141,7 +141,12 @@ def give_back_comments(turn: Turn) -> None:
     count = sum(keep_again(comment) for comment in waiting)
     if not count:
         return
-    add_notice(turn.conversation, "comments.back", turn, n=count)
+    words = ngettext(
+        "No new version came of your comment. It stands at its subtask again.",
+        "No new version came of your {n} comments. They stand at their subtasks again.",
+        count,
+    ).format(n=count)
+    add_message(turn.conversation, Message.Kind.NOTICE, words, turn=turn)
     record_event(waiting[0].subtask.plan, "plan.commented", SYSTEM, count=count)
 
 

@@ -6,14 +6,13 @@ it.
 
 from __future__ import annotations
 
-from django.utils.translation import gettext, gettext_lazy
-
 from agents import events, persistence
-from agents.actions import add_message, add_notice
+from agents.actions import add_message
 from agents.actors import Actor
 from agents.config.store import read_agent
 from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Conversation, Message, Turn
+from agents.stored_text import gettext, gettext_lazy
 from plans.actions.close import cancel_plan, stop_planning
 from plans.actions.run import set_aside
 from plans.actions.verb import demand_in_view, demand_no_child, verb
@@ -55,7 +54,8 @@ def request_plan(
         stop_planning(conversation, earlier.turn_id if earlier else None, by, message.turn_id)
         first, *more = pointer.asked_goal.strip().splitlines()
         short = f"{first[:80]}…" if more or len(first) > 80 else first
-        add_notice(conversation, "plan.asked_anew", goal=short)
+        words = gettext("“{goal}” is not planned any more: another plan was asked for.")
+        add_message(conversation, Message.Kind.NOTICE, words.format(goal=short))
     if not beside and pointer.plan is not None:
         set_aside(pointer.plan, by)
     pointer.asked_goal, pointer.asked_message = goal, message

@@ -6,13 +6,13 @@ It stays in force in the version that was approved last, whatever becomes of one
 from __future__ import annotations
 
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from agents.actions import add_message
 from agents.actors import PERSON, Actor, kind_of
 from agents.errors import Conflict
 from agents.models import Message
 from agents.sentences import detailed
+from agents.stored_text import gettext
 from plans.actions.verb import verb
 from plans.expected_version import NOT_CHANGED
 from plans.in_force import is_in_force

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.utils.translation import gettext
-
 from agents.actors import Actor
 from agents.config.json_text import merged
 from agents.errors import Invalid, NotFound
 from agents.models import Turn
+from agents.stored_text import gettext
 from plans.actions.comments import move_kept
 from plans.actions.verb import text_verb
 from plans.actions.versions import (

@@ -6,11 +6,10 @@ name it for as long as it tells how the plan stands, so that it is drawn anew wi
 
 from __future__ import annotations
 
-from django.utils.translation import gettext
-
 from agents.actions import add_message
 from agents.actors import PERSON
 from agents.models import Event, Message
+from agents.stored_text import gettext
 from plans.models import Attempt, Plan, State, Subtask
 from plans.queries import checklist
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext
-
 from agents.actors import Actor
 from agents.errors import Conflict
+from agents.stored_text import gettext
 from plans.actions.run import end_backoff, find_todo, start_run
 from plans.actions.verb import demand_confirmed, demand_open, verb
 from plans.actions.versions import find

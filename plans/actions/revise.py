@@ -5,13 +5,11 @@ What a patch does not mention keeps its place; what is done stays word for word.
 
 from __future__ import annotations
 
-from django.utils.translation import gettext
-
 from agents.actions import open_turns, start_turn
 from agents.actors import Actor
 from agents.errors import Conflict, Invalid
 from agents.models import Lane, Turn
-from agents.sentences import sentences
+from agents.stored_text import gettext, sentences
 from plans.actions.comments import note_answers
 from plans.actions.create import bind
 from plans.actions.run import stop_plan

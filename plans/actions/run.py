@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import cast
 
 from django.db.models import Max
-from django.utils.translation import gettext, gettext_lazy
 
 from agents.actions import queue_turn, retry_now
 from agents.actors import PERSON, Actor, kind_of, name_of
@@ -19,6 +18,7 @@ from agents.errors import Conflict, Invalid
 from agents.events import wake_after_commit
 from agents.models import Lane, Turn, TurnState
 from agents.models.turn import Checkpoint
+from agents.stored_text import gettext, gettext_lazy
 from agents.tools import permissions
 from plans.actions.endings import STOPPED, goes_on, tell_end
 from plans.actions.verb import verb

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from django.utils.translation import gettext
-
 from agents.actors import Actor, name_of
 from agents.changes.undo import NothingToUndo, Preview, Wanted, undo, undo_preview
 from agents.errors import Conflict
 from agents.models import Undo
+from agents.stored_text import gettext, parts_of
 from plans.actions.retry import demand_retriable, retry_subtask
 from plans.changes.scope import Scope
 from plans.models import Plan
@@ -28,7 +27,7 @@ def undo_changes(scope: Scope, by: Actor, wanted: Wanted = ALL) -> Undo:
     an undo until all of it is reversed, and one that was cut off is finished first."""
     demand_undoable(scope)
     row = Undo(conversation=scope.conversation, root=scope.changes.root, subject=scope.subject)
-    row.sentence, row.by, row.reverses = scope.sentence, name_of(by), scope.undo
+    row.sentence, row.by, row.reverses = parts_of(scope.sentence), name_of(by), scope.undo
     return undo(row, scope.to_undo(), wanted, scope.modes_then)
 
 

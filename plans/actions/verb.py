@@ -10,12 +10,11 @@ from typing import Generic, ParamSpec, TypeVar, cast
 
 from django.db import transaction
 from django.utils.functional import Promise
-from django.utils.translation import gettext, gettext_lazy
 
 from agents.actors import PERSON, Actor, kind_of
 from agents.errors import Conflict, Refused
 from agents.models import Conversation, Turn
-from agents.sentences import sentences
+from agents.stored_text import gettext, gettext_lazy, sentences
 from plans.expected_version import (
     NOT_CHANGED,
     VersionConflict,

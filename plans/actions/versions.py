@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from django.db.models import Max
-from django.utils.translation import gettext
 
 from agents import persistence
 from agents.actors import Actor
@@ -18,6 +17,7 @@ from agents.config.store import read_agent
 from agents.engine.lifecycle import request_stop
 from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Turn
+from agents.stored_text import beginning, gettext
 from plans.check_permission import demand_runnable, tool_of
 from plans.check_text import CheckJson, weakens, with_keys, wording
 from plans.in_force import is_in_force
@@ -163,7 +163,9 @@ def save_next_version(plan: Plan, by: Actor, explanation: str, *, checks_ask: bo
     refresh_state(plan)
     if not keeps_approval and plan.run in (Run.QUEUED, Run.RUNNING):
         save_run(plan, Run.PAUSING, Plan.PauseReason.CONFIRM)
-    record_event(plan, "plan.updated", by, version=plan.version, explanation=explanation[:500])
+    record_event(
+        plan, "plan.updated", by, version=plan.version, explanation=beginning(explanation, 500)
+    )
     if keeps_approval:
         record_event(plan, "plan.approved", SYSTEM, version=plan.version, because="plan.confirm")
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils.translation import gettext, gettext_lazy
 from pydantic import BaseModel
 
 from agents.changes.compare import Change, Sums, sums_of
@@ -19,6 +18,7 @@ from agents.changes.unified import diff_text, fitting, in_words, patch_text
 from agents.errors import NotFound
 from agents.models import Recording, SkippedFile
 from agents.statements import prepared
+from agents.stored_text import gettext, gettext_lazy
 from agents.tools.confinement import display_path
 from plans.changes.held import composed_changes
 

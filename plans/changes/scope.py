@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from django.utils.translation import gettext
-
 from agents.changes.authorship import Origin
 from agents.changes.compare import Change
 from agents.changes.recording import compare_now
@@ -21,8 +19,8 @@ from agents.changes.undo_steps import Step, as_changes
 from agents.db import in_db
 from agents.errors import NotFound
 from agents.models import Conversation, Recording, Turn, Undo
-from agents.notice_text import Sentence, sentence
 from agents.pools import FILES
+from agents.stored_text import gettext
 from plans.changes.held import composed_changes
 from plans.changes.recorded import Changes, changes_of, changes_text, recordings_of
 from plans.changes.undone import TakenBack, UndoHistory, subject_of_plan, subject_of_turn
@@ -118,17 +116,19 @@ class Scope:
         return f"undo:{self.about.pk}"
 
     @property
-    def sentence(self) -> Sentence:
+    def sentence(self) -> str:
         """For the conversation, which has one owner, who alone may undo."""
         match self.about:
             case Plan(title=title):
-                return sentence("undone.plan", title=title)
+                return gettext("You undid the changes of the plan “{title}”.").format(title=title)
             case Subtask():
-                return sentence("undone.subtask", number=self.number)
+                return gettext("You undid the changes of subtask {number}.").format(
+                    number=self.number
+                )
             case Turn():
-                return sentence("undone.reply")
+                return gettext("You undid the changes of a reply.")
             case _:
-                return sentence("undone.undo")
+                return gettext("You undid an undo.")
 
     @property
     def number(self) -> int | str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from functools import partial
 
 import pytest
 from channels.layers import get_channel_layer
@@ -10,6 +11,7 @@ from channels.testing import WebsocketCommunicator
 from agents.db import in_db
 from agents.models import Conversation, Message
 from console.asgi import application
+from plans import actions
 from tests.inner import (
     NOT_YOURS,
     SIGN_IN,
@@ -22,7 +24,7 @@ from tests.inner import (
 from tests.inner import Conversation as Consumer
 from tests.inner import actions_add_message as add_message
 from tests.waiting import nothing_comes
-from tests.world import conversation, person, proposed
+from tests.world import conversation, person, plan_of, proposed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -136,6 +138,28 @@ async def test_a_burst_of_events_is_read_together(monkeypatch):
 def say_much(c):
     for number in range(20):
         add_message(c, "notice", f"notice {number}.")
+
+
+async def test_a_change_is_drawn_once_for_all_pages_and_shown_on_each(monkeypatch):
+    c = await in_db(proposed, "Read")
+    alice = await in_db(person)
+    pages = [socket(c.pk, alice) for _ in range(4)]
+    for page in pages:
+        await page.connect()
+        await page.receive_from()
+    drawn = []
+    for name in ("plan_first", "the_rest", "changes"):
+        draw = getattr(fragments, name)
+        spy = partial(lambda draw, *args: drawn.append(draw.__name__) or draw(*args), draw)
+        monkeypatch.setattr(fragments, name, spy)
+    await in_db(actions.update_subtask, await in_db(plan_of, c), "s1", {"name": "Read on"}, "alice")
+    for page in pages:
+        glance, rest = [await page.receive_from() for _ in range(2)]
+        assert "Read on" in glance and 'id="cursor"' in rest
+    assert sorted(drawn) == ["plan_first", "the_rest"]
+    assert not consumers.drawing
+    for page in pages:
+        await page.disconnect()
 
 
 async def test_what_nobody_announced_is_read_when_the_page_names_it(monkeypatch, no_waiting):

@@ -7,11 +7,18 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.utils import translation
 
 from agents.errors import Conflict
-from agents.models import Conversation, Event, ToolCall, Turn
+from agents.models import Conversation, Event, Message, ToolCall, Turn, Undo
 from plans.models import Plan
-from tests.inner import attachments, attempts_of, one_migration_at_a_time, times_of_plan
+from tests.inner import (
+    attachments,
+    attempts_of,
+    one_migration_at_a_time,
+    text_of_parts,
+    times_of_plan,
+)
 
 OLD = [("agents", "0003_tries_are_counted_in_one_place"), ("plans", "0001_initial")]
 MORNING = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
@@ -402,3 +409,48 @@ def test_an_older_message_and_message_box_have_their_files():
     found = [(each.pk, each.size, each.width, each.in_box) for each in second.attachments]
     assert found == [(keys[1], 2, 40, False), (keys[1] + 9, 3, None, False)]
     assert second.attachments[1].path == "uploads/c.txt"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_older_notices_and_undos_say_the_same_in_the_readers_language():
+    try:
+        apps = migrate([("agents", "0052_looks_at_a_folder")])
+        owner = apps.get_model("auth", "User").objects.create(username="alice")
+        rows = {
+            name: apps.get_model("agents", name) for name in ("Conversation", "Message", "Undo")
+        }
+        c = rows["Conversation"].objects.create(owner=owner, agent_id="a")
+        back = {"code": "message.given_back", "messages": 2, "reason": "stopped"}
+        codes = [
+            [{"code": "undone.subtask", "number": 3}, {"code": "undo.restored", "n": 1}],
+            [back],
+            [{"code": "of.a.later.version"}],
+        ]
+        for seq, said in enumerate(codes):
+            about = {"conversation": c, "kind": "notice", "seq": seq, "changed_seq": seq}
+            rows["Message"].objects.create(
+                role="system", text="?", meta={"sentences": said}, **about
+            )
+        rows["Undo"].objects.create(conversation=c, root="/", sentence={"code": "undone.reply"})
+        old = {"code": "as_written", "text": "As it was."}
+        rows["Undo"].objects.create(conversation=c, root="/", sentence=old)
+    finally:
+        migrate(MigrationExecutor(connection).loader.graph.leaf_nodes())
+    notices = Message.objects.filter(conversation=c.pk).order_by("pk")
+    assert [each.text for each in notices] == [
+        "You undid the changes of subtask 3. 1 file restored.",
+        "2 messages were not sent: they are back in the message box.",
+        "?",
+    ]
+    assert [each.meta for each in notices] == [
+        {},
+        {"given_back": {"messages": 2, "reason": "stopped"}},
+        {},
+    ]
+    with translation.override("zh-hans"):
+        assert notices.all()[0].text == "你撤销了第 3 个子任务的更改。已恢复 1 个文件。"
+    undos = Undo.objects.filter(conversation=c.pk).order_by("pk")
+    assert [text_of_parts(each.sentence) for each in undos] == [
+        "You undid the changes of a reply.",
+        "As it was.",
+    ]

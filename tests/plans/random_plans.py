@@ -13,11 +13,22 @@ from itertools import count
 from django.contrib.auth.models import User
 
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
-from plans.models import ActivePlan, Attempt, CheckResult, Plan, Run, State, Subtask
+from plans.models import (
+    ActivePlan,
+    Attempt,
+    CheckResult,
+    Plan,
+    PlanVersion,
+    Run,
+    State,
+    Subtask,
+)
+from tests.inner import ancestors, snapshot_text
 
 CHECK = {"key": "c1", "kind": "file", "path": "a.txt", "exists": True}
 NOW = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
 WAITS = ("question", "approval", "child", "pause")
+REASONS = ("", "cancelled: no", "superseded", "cleared", "out_of_force", "other")
 PAUSES = ("user", "aside", "confirm", "budget", "check")
 
 
@@ -87,7 +98,7 @@ class RandomPlans:
             row.state = State.IN_PROGRESS
         approved = self.random.choice((None, row.version, row.version, max(1, row.version - 1)))
         row.approved_version = row.version if works or row.state == State.DONE else approved
-        row.reason = self.random.choice(("", "cancelled: no", "superseded", "cleared", "other"))
+        row.reason = self.random.choice(REASONS)
         card = self.message(conversation, Message.Kind.PLAN)
         if self.chance(0.2) and row.approved_version is None:
             Message.objects.filter(pk=card.pk).update(hidden=True)
@@ -99,6 +110,9 @@ class RandomPlans:
         if not row.subtasks.filter(position__isnull=False).exists():
             row.content = "All there is to know."
             row.save()
+        text = snapshot_text(row)
+        for version in range(1, row.version + 1):
+            PlanVersion.objects.create(plan=row, version=version, snapshot=text)
         return row
 
     def subtask(self, plan: Plan, position: int) -> None:
@@ -191,7 +205,8 @@ class RandomPlans:
     def wait(self, turn: Turn, waits: str) -> None:
         if waits == "question":
             self.call(turn, "ask_user", ToolCall.State.ASKED)
-            self.message(turn.conversation, Message.Kind.QUESTION, turn)
+            for here in (turn, *ancestors(turn.conversation)[-1:]):  # and where the person is
+                self.message(here.conversation, Message.Kind.QUESTION, here)
         elif waits == "approval":
             self.call(turn, "shell", ToolCall.State.ASKED)
         elif waits == "child":

@@ -8,12 +8,12 @@ import re
 from collections.abc import Mapping
 
 from django.db import IntegrityError, transaction
-from django.utils.translation import gettext
 
 from agents.db import in_db
 from agents.errors import Conflict, Invalid, NotFound, Refused, about
 from agents.models import ToolSource
 from agents.pools import FILES
+from agents.stored_text import gettext
 from agents.telemetry.redaction import redact
 from agents.tools.base import BUILT_IN, longest_for
 from agents.tools.integrations import mcp

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from django.db import transaction
-from django.utils.translation import gettext
 
 from agents.db import in_db
 from agents.errors import Conflict, Invalid, about
 from agents.models import OAuthLogin, ToolSource
 from agents.normalization import split_url
+from agents.stored_text import gettext
 from agents.telemetry.redaction import redacted_url
 from agents.tools.integrations import mcp
 from agents.tools.integrations.actions import answer_of, check, source_named

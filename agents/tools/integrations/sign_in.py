@@ -8,11 +8,11 @@ from contextvars import Context
 from datetime import timedelta
 
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_lazy
 
 from agents.db import in_db
 from agents.errors import Invalid, Refused
 from agents.models import OAuthLogin, ToolSource
+from agents.stored_text import gettext, gettext_lazy
 from agents.telemetry.redaction import redact
 from agents.tools.integrations import mcp
 from agents.tools.integrations.actions import source_named

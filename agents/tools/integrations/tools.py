@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from django.db.models import QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from agents.db import in_db
 from agents.errors import Invalid
 from agents.models import OAuthLogin, ToolSource
 from agents.statements import prepared
+from agents.stored_text import gettext
 from agents.telemetry.redaction import (
     passing_secrets,
     redact,

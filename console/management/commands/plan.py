@@ -18,7 +18,6 @@ from agents.engine.lifecycle import request_stop
 from agents.engine.steps import last_text
 from agents.errors import Conflict, NotFound
 from agents.models import Preferences, Turn, TurnState
-from agents.notice_text import text_of
 from console import plan_requests
 from console.auth.users import local_owner
 from console.call_images import plan_markdown
@@ -293,7 +292,7 @@ class Command(PlainCommand):
         wanted = Wanted(tuple(path) or None, tuple(force))
         row = undo_by_command(Scope.named(plan, key), by(), wanted, ask=not self.json)
         undone = {"id": row.pk, "files": row.files, "kept": row.kept_paths}
-        self.tell(undone, text_of(outcome_of(row)))
+        self.tell(undone, outcome_of(row))
 
     def export_plan(self, plan: Plan, **_: object) -> None:
         self.hand_out(plan_markdown(plan, public_address()))

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from types import ModuleType
 
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_noop
 
 from agents.errors import Invalid
 from agents.pools import FILES
+from agents.stored_text import gettext
 from agents.tools.base import Arguments, ToolFailed, ToolResult
 
 NOT_INSTALLED = gettext_noop("MCP servers need the package mcp: install requirements/services.txt.")

@@ -7,11 +7,11 @@ from collections.abc import MutableMapping
 from contextlib import suppress
 from weakref import WeakKeyDictionary
 
-from django.utils.translation import gettext
 from mcp import Client, MCPError
 from mcp_types import REQUEST_TIMEOUT, CallToolResult
 
 from agents.errors import Invalid
+from agents.stored_text import gettext
 from agents.tools.base import Arguments, ToolFailed, ToolResult
 from agents.tools.integrations.mcp import (
     READ_RESOURCE,

@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import httpx
-from django.utils.translation import gettext
 
 from agents.errors import Invalid
 from agents.normalization import split_url
 from agents.pools import FILES
+from agents.stored_text import gettext
 from agents.telemetry.redaction import redacted_url
 from agents.tools.integrations.openapi.addresses import PORTS, joined, same_origin, split
 from agents.tools.integrations.openapi.http import exchange, failure_reason
