@@ -136,13 +136,13 @@ def approve(request: HttpRequest, id: int, body: Approval) -> HttpResponse:
     return plan_response(actions.approve_plan(plan, body.version, by, body.run or "", left))
 
 
-@router.post("/{id}/revise", response=answers(TurnShape | None, 404, 409, status=202))
-def revise(request: HttpRequest, id: int, body: Feedback) -> Status[Turn]:
+@router.post("/{id}/revise", response=answers(TurnShape | None, 404, 409, 412, status=202))
+def revise(request: HttpRequest, id: int, body: Feedback, if_match: Version = None) -> Status[Turn]:
     """Ask the agent for changes; a new version then waits for a yes."""
-    plan, by, _ = opened(request, id)
+    plan, by, version = opened(request, id, if_match)
     count_message(plan.conversation.owner_id)
     with transaction.atomic():
-        turn = actions.ask_for_changes(plan, body.feedback, by)
+        turn = actions.ask_for_changes(plan, body.feedback, by, version)
     return Status(202, turn)
 
 

@@ -424,6 +424,7 @@ IF_MATCH = [
     ("post", "/take-out-of-force", {}, document_in_force),
     ("patch", "", {"content": "Say task."}, document_in_force),
     ("post", "/comments/send", {}, commented),
+    ("post", "/revise", {"feedback": "Shorter, please"}, waiting),
     ("post", "/subtasks/s1/checks", {"check": CHECK}, waiting),
     ("put", "/subtasks/s1/checks/c1", {"check": CHECK}, checked),
     ("delete", "/subtasks/s1/checks/c1", {}, checked),
