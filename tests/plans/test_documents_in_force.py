@@ -142,6 +142,13 @@ def test_the_yes_puts_it_in_force_and_the_conversation_says_so():
     assert (line.meta, line.text) == ({"closing": now.id, "in_force": 1}, "Approved as v1.")
 
 
+def test_below_a_document_that_waits_stands_no_button_for_subtasks(alice):
+    c = proposed_document()
+    assert 'id="add-subtask"' not in alice.get(f"/c/{c.pk}/").content.decode()
+    propose(c, "Read")
+    assert 'id="add-subtask"' in alice.get(f"/c/{c.pk}/").content.decode()
+
+
 def test_until_the_yes_to_the_next_version_the_approved_one_is_in_force():
     c = document_in_force()
     next_version(c)
