@@ -261,7 +261,8 @@ def keep_unsent(conversation: Conversation, queued: list[Turn], reason: str) -> 
     having seen them. `reason`: stopped, cancelled (the asking for a plan) or cleared."""
     sent = list(Message.objects.filter(turn__in=queued, role=Message.Role.USER).order_by("seq"))
     attachments.return_to_box(conversation, [file for each in sent for file in each.attachments])
-    typed = [each.text for each in sent if not each.meta.get("comments")]  # those go back elsewhere
+    # Comments go back elsewhere, but for what was said besides.
+    typed = [each.meta.get("more", each.text) for each in sent if each.meta.get("more") != ""]
     text = "\n\n".join(text for text in typed if text.strip())
     seq = max((drop_queued(turn, given_back=reason) for turn in queued), default=0)
     if typed:

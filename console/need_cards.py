@@ -13,6 +13,7 @@ from agents.sentences import beside, listed
 from console import plan_buttons
 from console.changes.calls import question_of
 from console.conversation_state import ConversationState, read_state
+from console.endings import failed_at
 from console.exceeded_limits import ExceededLimit, used_up
 from console.language import agent_name
 from console.plan_buttons import PlanButton, start_label, why_blocked
@@ -89,9 +90,7 @@ class NeedCard:
             return WAITS_FOR_ANSWER.word
         total = len(plan.subtasks) if plan else 0
         if kind == NeedKind.FAILED:
-            return gettext("Failed at subtask {number} of {total}").format(
-                number=self.number, total=total
-            )
+            return failed_at(self.number, total)
         if kind == NeedKind.START:
             return STATUSES["confirm" if total else "document"].word
         return STATUSES[kind].word

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.urls import reverse
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.actors import PERSON
 from agents.engine.usage import duration
@@ -23,6 +23,11 @@ from plans.snapshot_reading import plan_snapshot
 
 ENDED = re.compile(r"(done|reply)-(\d{1,18})")
 LONGEST = 140  # characters of what somebody wrote
+RESTS = {  # what a run rests for
+    NeedKind.BUDGET: gettext_lazy("{title}: the budget is used up"),
+    NeedKind.HALTED: gettext_lazy("{title}: waiting for you to go on"),
+    NeedKind.CHECK: gettext_lazy("{title}: a check could not be run"),
+}
 
 
 @dataclass(frozen=True)
@@ -80,15 +85,8 @@ def words_of(card: NeedCard) -> tuple[str, str]:
     if kind in (NeedKind.QUESTION, NeedKind.UNANSWERED):
         asks = gettext("{agent} asks").format(agent=card.agent)
         return asks, gettext("{title}: “{question}”").format(title=title, question=card.question)
-    if kind == NeedKind.BUDGET:
-        body = gettext("{title}: the budget is used up").format(title=title)
-        return waits_for_you(card.now.agent_name), body
-    if kind == NeedKind.HALTED:
-        body = gettext("{title}: waiting for you to go on").format(title=title)
-        return waits_for_you(card.now.agent_name), body
-    if kind == NeedKind.CHECK:
-        body = gettext("{title}: a check could not be run").format(title=title)
-        return waits_for_you(card.now.agent_name), body
+    if kind in RESTS:
+        return waits_for_you(card.now.agent_name), str(RESTS[kind]).format(title=title)
     if kind == NeedKind.REGRESSED:
         name = card.row.name if card.row else title
         return gettext("{title}: no longer true").format(title=title), str(name)

@@ -1,6 +1,6 @@
 """Which buttons a plan has by its status, below it, at its subtasks and on the card of its end.
 
-`plans/_action.html` and `plans/_actions.html` only draw them.
+`plan_button` and `plans/_actions.html` only draw them.
 """
 
 from __future__ import annotations

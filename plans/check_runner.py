@@ -98,7 +98,7 @@ async def run_checks(round: Round) -> list[CheckResult]:
     if holds and soft and round.changed:
         holds = await settle(round, hard, known) and await ask_first(round, soft, known)
         # What a reviewer has seen stays as it is.
-        rest = [check for check in hard if check["key"] not in round.changed]
+        rest = [each for each in in_order(round, hard) if each["key"] not in round.changed]
         holds = holds and await ask_again(round, rest, known)
     elif holds and await ask_first(round, soft, known) and (round.changed or not is_moment):
         await settle(round, hard, known)
@@ -116,16 +116,21 @@ async def ask_first(round: Round, checks: Sequence[CheckJson], known: Results) -
 
 async def settle(round: Round, checks: Sequence[CheckJson], known: Results) -> bool:
     """Ask again until none changes files under another that was asked before it, twice at most;
-    whether all hold. What has changed files goes first, what only looks at them last."""
+    whether all hold."""
     for _ in range(REPEATS):
-        order = sorted(
-            checks, key=lambda each: (each["kind"] == "file", each["key"] not in round.changed)
-        )
+        order = in_order(round, checks)
         if not await ask_again(round, order, known):
             return False
         if not any(check["key"] in round.changed for check in order[1:]):
             break
     return True
+
+
+def in_order(round: Round, checks: Sequence[CheckJson]) -> list[CheckJson]:
+    """What has changed files first, what only looks at them last."""
+    return sorted(
+        checks, key=lambda each: (each["kind"] == "file", each["key"] not in round.changed)
+    )
 
 
 async def ask_again(round: Round, checks: Sequence[CheckJson], known: Results) -> bool:

@@ -11,7 +11,7 @@ what was decided about exactly that, or nothing, and says in one sentence what i
 | skip, replan                                    | plan and version | nothing is changed    |
 | "I have looked", "Take back", "Take as it is"   | plan and version | nothing is changed    |
 | take a document out of force                    | plan and version | nothing is changed    |
-| send comments                                   | plan and version | nothing is sent       |
+| ask for changes, send comments                  | plan and version | nothing is sent       |
 | stop, pause, cancel, words that cancel          | plan             | never for its version |
 | answer to a question                            | plan, question   | it is a plain message |
 | comment on a subtask                            | plan             | –                     |
@@ -37,6 +37,7 @@ from plans.models import ActivePlan, Plan
 
 NOT_CHANGED = gettext_lazy("Nothing was changed.")
 NOT_STARTED = gettext_lazy("Nothing was started.")
+NOT_SENT = gettext_lazy("Nothing was sent.")
 
 
 @dataclass(frozen=True)

@@ -45,13 +45,14 @@ CHANGED_IN_CHAT = (Row.UNCONFIRMED, Row.BESIDE_A_RUN, Row.CONFIRMED)
 
 
 def situation_of(turn: Turn) -> tuple[Row, Plan | None, list[Plan]]:
-    """The turn's row of the gate, the plan that it is about, and the documents that are in force.
+    """The turn's row of the gate, the plan that it is about, and the documents that are in force
+    where the person is.
 
     A run's turn is about its own plan, whatever is in the drawer meanwhile. So is one that has
     made a plan; and a plan is asked of those who were asked for it.
     """
     asked = is_over = False
-    had_plans = True
+    may_be_in_force = True
     plan: Plan | None
     if turn.plan:
         plan = get_plan(turn.plan)
@@ -59,14 +60,15 @@ def situation_of(turn: Turn) -> tuple[Row, Plan | None, list[Plan]]:
         plan = Plan.objects.filter(pk=made).first()
     else:
         pointer = pointers.first(conversation=turn.conversation_id)
-        had_plans = pointer is not None
+        may_be_in_force = pointer is not None or turn.conversation.parent_call_id is not None
         plan, goal = in_drawer(pointer)
         asking = pointer[1] if pointer and goal else None
         own_asking = turn.checkpoint.get("asked")
         asked = bool(goal) and own_asking == asking
         # Cancelled or left, and tried once more since: it was never asked for more than a plan.
         is_over = own_asking is not None and not asked and not is_answered(own_asking)
-    documents = documents_in_force.models(conversation=turn.conversation_id) if had_plans else []
+    top = turn.conversation.top
+    documents = documents_in_force.models(conversation=top) if may_be_in_force else []
     now = Situation(
         kind=turn.kind,
         asked=asked,

@@ -8,7 +8,6 @@ from django.utils import timezone
 
 from agents.chains.template import TemplateValues, UnknownMacro, expand
 from agents.errors import Invalid
-from agents.text.tokens import estimate_tokens
 from plans.models import SUBTASK_TEXT, Attempt, Plan, State, Subtask, SubtaskComment
 from plans.progress import progress
 from plans.queries import checklist
@@ -164,9 +163,7 @@ def plan_context(
             raise Invalid(str(unknown)) from None
     if wanted == "full":
         return text.within(None, states)
-    shown = text.within(room, states, reads_on=reads_on)
-    fits = room is None or estimate_tokens(shown) <= room
-    return shown if fits or not reads_on else reference(text)
+    return text.within(room, states, reads_on=reads_on)
 
 
 def reference(text: PlanText) -> str:

@@ -69,8 +69,10 @@ Text = Annotated[str, Field(max_length=LONGEST_TEXT), cleaner(plain)]
 Content = Annotated[str, Field(max_length=LONGEST_CONTENT), cleaner(plain)]
 # Something besides spaces and control characters; for readers of the API's document.
 VISIBLE = r"[^\s\x00-\x1f\x7f-\x9f]"
-GivenName = Annotated[Name, Field(min_length=1, json_schema_extra={"pattern": VISIBLE})]
-GivenTitle = Annotated[Title, Field(min_length=1, json_schema_extra={"pattern": VISIBLE})]
+# The cleaner stands last: behind it pydantic speaks of items, not of characters.
+GIVEN = {"min_length": 1, "json_schema_extra": {"pattern": VISIBLE}}
+GivenName = Annotated[str, Field(max_length=LONGEST_NAME, **GIVEN), cleaner(one_line)]
+GivenTitle = Annotated[str, Field(max_length=LONGEST_TITLE, **GIVEN), cleaner(one_line)]
 
 
 def few_enough(value: object) -> object:

@@ -282,7 +282,9 @@ class PlanSnapshot(BaseModel, extra="forbid"):
 
     @property
     def takes_subtasks(self) -> bool:
-        return self.takes_edits and not self.in_force
+        """Not a document, which is a text alone."""
+        is_text = self.in_force or (self.is_document and bool(self.content))
+        return self.takes_edits and not is_text
 
     @property
     def is_document(self) -> bool:

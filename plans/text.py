@@ -1,7 +1,8 @@
 """One text of a plan for models: all of it within so many tokens, and every part whole by its key.
 
 What is open comes first and whole, then the rest as far as there is room. What has no room is named
-in a line that says how many characters it leaves out: `- [done +1,240] s3 Mend the links`.
+in a line that says how many characters it leaves out: `- [done +1,240] s3 Mend the links`; where
+not all names have room, a last line counts the others.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from django.utils import translation
 
 from agents.actors import PERSON
 from agents.statements import prepared
-from agents.text.tokens import estimate_tokens
+from agents.text.tokens import BYTES_PER_TOKEN, estimate_tokens
 from plans.check_text import looks_at
 from plans.comments import takes_comments
 from plans.models import (
     PLAN_TEXT,
+    SETTLED,
     SUBTASK_FIELDS,
     SUBTASK_LABELS,
     Attempt,
@@ -51,6 +53,7 @@ LEFT_OUT = (
     '[+n]: n characters of it are not shown here. Read them with get_plan {"keys": ["…"]} before '
     "you change or judge it."
 )
+MORE = "… and {count:,} more"
 # What the system knows of it beside the agent's word, which needs none of its own.
 KNOWN = {
     Word.CHECKED: " (checked)",
@@ -72,6 +75,11 @@ class Part(NamedTuple):
     name: str
     mark: str = ""
 
+    @property
+    def naming(self) -> tuple[bool, bool, int]:
+        """Who is named first: the plan's own texts, then what is open; of outcomes the newest."""
+        return self.name not in PARTS, self.state in SETTLED, min(self.rank, FIRST)
+
     def line(self, width: int) -> str:
         """Names it, with how many characters that leaves out; all of it where it says no more."""
         name = f"{beginning(self.name, width)}…" if size(self.name) > width else self.name
@@ -83,23 +91,34 @@ class Part(NamedTuple):
 
 
 def fitted(parts: Sequence[Part], room: int | None) -> list[str]:
-    """Each part whole, as far as there is room for so many tokens, by rank; else named."""
+    """Each part whole, as far as there is room for so many tokens, by rank; else named, and counted
+    where there is no room for a name either, what is settled first."""
     left = 0
     for width in NAME_BYTES:
         lines = [part.line(width) for part in parts]
-        left = sys.maxsize if room is None else room - sum(map(cost, [*lines, LEFT_OUT]))
+        most = sys.maxsize if room is None else room * BYTES_PER_TOKEN
+        left = most - sum(map(cost, [*lines, LEFT_OUT]))
         if left >= 0:
             break
-    for n, part in sorted(enumerate(parts), key=lambda each: each[1].rank):
-        more = cost(part.whole) - cost(lines[n])
-        if part.rank != NEVER and more <= left:
-            lines[n], left = part.whole, left - more
-    return lines
+    order = sorted(range(len(parts)), key=lambda n: parts[n].naming)
+    named = len(order)
+    if left < 0:
+        left -= cost(MORE)
+    while left < 0 and named and parts[order[named - 1]].name not in PARTS:
+        named -= 1
+        left += cost(lines[order[named]])
+    kept = sorted(order[:named])
+    for n in sorted(kept, key=lambda n: parts[n].rank):
+        more = cost(parts[n].whole) - cost(lines[n])
+        if parts[n].rank != NEVER and more <= left:
+            lines[n], left = parts[n].whole, left - more
+    counted = [MORE.format(count=len(parts) - named)] if named < len(parts) else []
+    return [*(lines[n] for n in kept), *counted]
 
 
 def cost(text: str) -> int:
-    """Of a text and the end of its line."""
-    return estimate_tokens(text, "\n")
+    """Bytes of a text and the end of its line."""
+    return size(text) + 1
 
 
 def size(text: str) -> int:
@@ -127,7 +146,7 @@ class PlanText:
     ) -> str:
         """All of it in so many tokens, None for any number. Of what is not in these `states` names
         alone. `reads_on`: who reads it has get_plan."""
-        rest = None if room is None else room - cost(self.head)
+        rest = None if room is None else room - estimate_tokens(self.head, "\n")
         parts = [*self.own(states), *self.rows(states)]
         return "\n".join([self.head, *told(parts, rest, reads_on)])
 

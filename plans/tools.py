@@ -231,13 +231,13 @@ class PlanTools(TextTools):
         return tuple(by_name[name] for name in names)
 
     def another(self, number: int) -> Plan:
-        """A document in force here; where agent.json grants get_plan by name, any plan of the same
-        person."""
+        """A document in force where the person is; where agent.json grants get_plan by name, any
+        plan of the same person."""
         mine = Plan.objects.filter(
             conversation__owner=self.turn.conversation.owner_id, conversation__deleted_at=None
         )
         if not reads_other_plans(permissions.of_turn(self.turn).agent):
-            here = documents_in_force.models(conversation=self.turn.conversation_id)
+            here = documents_in_force.models(conversation=self.turn.conversation.top)
             mine = mine.filter(pk__in=[plan.pk for plan in here])
         return mine.filter(pk=number).first() or super().another(number)
 

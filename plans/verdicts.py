@@ -1,8 +1,8 @@
 """Reading a reviewer's answer: a typed verdict in one of three forms, or none.
 
 A call of the tool, a JSON object that ends the answer, or a last line `VERDICT: yes|no`. Another
-verdict beside it that says otherwise leaves none. Nor is a yes believed that the material holds
-word for word: whoever wrote the material could speak by an echo of it.
+verdict beside it that says otherwise leaves none, in whatever form. Nor is a yes believed that the
+material holds word for word: whoever wrote the material could speak by an echo of it.
 """
 
 from __future__ import annotations
@@ -34,26 +34,34 @@ TOOL: dict[str, object] = {
         },
     },
 }
+CUT = ("length", "content_filter")  # an answer that ended so has no end
 LONGEST_JSON = 20_000  # characters at the end of an answer
-THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.IGNORECASE | re.DOTALL)
+THOUGHT = re.compile(r"<think(?:ing)?>.*?(</think(?:ing)?>|\Z)", re.IGNORECASE | re.DOTALL)
+TAG = re.compile(r"</?[a-z][^<>\n]*>", re.IGNORECASE)
 FENCE_END = re.compile(r"[`~\s]+\Z")
 LINE = re.compile(r"[ \t*_#`]*verdict[ \t*_`]*:[ \t*_`]*(yes|no)[ \t*_`.!。]*", re.IGNORECASE)
-# What says a verdict, whichever: a line that begins so and quotes nobody, or a field of JSON.
-GAP = r"(?:[^\w\n]|_){0,20}"
-IS = rf"(?::|(?:[=|–—-]|is\b)(?={GAP}(?:yes|no)\b))"
-BEGINS = r"^(?:[^\w\n>]|[\d_])*(?:(?:my|the|final|overall)[^\w\n]+){0,2}"
+# What says a verdict, wherever it stands and whatever stands between, unless in quotation marks; a
+# letter of another script may be meant for any.
+NAME = r"[^\w\n]?".join(rf"(?:{letter}|[^\W\x00-\x7f])" for letter in "verdict")
+BEGINS = r"""(?:^[^\w\n]*|(?<![^\W_])(?<!["'`“„«‘])|"(?=verdict"\s*:))"""
+GAP, WIDE_GAP = r"(?:[^\w\n]|_){0,20}", r"(?:[^\w,.]|_){0,20}"
 SAID = re.compile(
-    rf'(?:{BEGINS}verdict{GAP}?{IS}|"verdict"\s*:){GAP}([^\W_]+)', re.IGNORECASE | re.MULTILINE
+    rf"{BEGINS}({NAME})(?:{GAP}:{GAP}([^\W_]+)|{WIDE_GAP}(?:is\b{WIDE_GAP})?(yes|no)\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+FORM = re.compile(
+    r"verdict\W{1,9}yes\b\W{0,9}(?:[|/]|\bor\b)\W{0,9}(?:verdict\W{1,9})?no\b", re.IGNORECASE
 )
 
 
 def finding_of(reply: Reply, material: str) -> Finding:
     """Whether the reviewer said yes or no, and its reason; passed is None for anything else."""
-    text = normalized(THOUGHT.sub("", reply.text), "NFKC").strip()
+    spoken = THOUGHT.sub(lambda found: "" if found[1] else "<think", reply.text)
+    text = normalized(spoken, "NFKC").strip()
     calls = [typed(call.arguments) for call in reply.calls if call.name == "verdict"]
-    is_whole = reply.finish_reason != "length"
+    is_whole = reply.finish_reason not in CUT and "<think" not in text.lower()
     word, reason = calls[-1] if calls else at_end(text) if is_whole else ("", "")
-    read = {each.lower() for each in SAID.findall(text)}
+    read = said_in(text)
     word = word if calls or word in read else ""  # what has to be decoded is not said
     others = ({each for each, _ in calls} | read) - {word}
     if word == "no":  # what it has read from the material aloud takes nothing from that
@@ -102,8 +110,15 @@ def once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def said_in(text: str) -> set[str]:
+    """The words that are said to be a verdict; the form itself, `yes|no`, says none."""
+    found = SAID.findall(FORM.sub("", TAG.sub("", text)))
+    words = ((name, (any or word).lower()) for name, any, word in found)
+    return {word for name, word in words if word in WORDS or re.search("[a-z]", name, re.I)}
+
+
 def holds(material: str, word: str) -> bool:
-    """Whether the material says this verdict; the form itself, `yes|no`, says none."""
+    """Whether the material says this verdict."""
     gap = r"(?:\\[nrt]|[\W_]){1,200}"  # in JSON the end of a line is written out
-    said = rf"verdict{gap}{re.escape(word)}(?![^\W_])(?!\s*(?:[|/]|or\b))"
-    return bool(re.search(said, normalized(material, "NFKC"), re.IGNORECASE))
+    said = rf"verdict{gap}{re.escape(word)}(?![^\W_])"
+    return bool(re.search(said, FORM.sub("", normalized(material, "NFKC")), re.IGNORECASE))

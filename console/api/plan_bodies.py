@@ -36,6 +36,12 @@ RunAfter = Literal["all", "next", "no"]
 MOST_TOOLS = 500  # that a run may be granted
 
 
+class Seen(Body):
+    """`version` is the one you have seen."""
+
+    version: Whole | None = None
+
+
 class PlansWanted(Schema):
     """`q`: every word stands in the title, goal, content or a subtask's name. `since` and `until`
     are days in UTC, both included. `attention` is needs-me for all that waits for a person, or

@@ -8,7 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 from pydantic import Field
 
-from console.api.fields import Flag, Whole
+from console.api.fields import Flag
+from console.api.plan_bodies import Seen
 from console.api.plans import Version, opened, plan_response
 from console.api.shapes import Body, answers
 from plans import actions
@@ -34,12 +35,6 @@ class OneCheck(Body):
     """Without `check` all of the subtask's."""
 
     check: Annotated[str, Field(max_length=12)] = ""
-
-
-class Seen(Body):
-    """`version` is the one you have seen."""
-
-    version: Whole | None = None
 
 
 class Looked(Seen):

@@ -29,6 +29,7 @@ from console.api.plan_bodies import (
     Reason,
     Retrying,
     RunMode,
+    Seen,
     SubtaskPatch,
 )
 from console.api.shapes import Page, PageNumber, TurnShape, answers, page_of
@@ -136,13 +137,13 @@ def approve(request: HttpRequest, id: int, body: Approval) -> HttpResponse:
     return plan_response(actions.approve_plan(plan, body.version, by, body.run or "", left))
 
 
-@router.post("/{id}/revise", response=answers(TurnShape | None, 404, 409, status=202))
-def revise(request: HttpRequest, id: int, body: Feedback) -> Status[Turn]:
+@router.post("/{id}/revise", response=answers(TurnShape | None, 404, 409, 412, status=202))
+def revise(request: HttpRequest, id: int, body: Feedback, if_match: Version = None) -> Status[Turn]:
     """Ask the agent for changes; a new version then waits for a yes."""
-    plan, by, _ = opened(request, id)
+    plan, by, version = opened(request, id, if_match)
     count_message(plan.conversation.owner_id)
     with transaction.atomic():
-        turn = actions.ask_for_changes(plan, body.feedback, by)
+        turn = actions.ask_for_changes(plan, body.feedback, by, version)
     return Status(202, turn)
 
 
@@ -154,9 +155,11 @@ def cancel(request: HttpRequest, id: int, body: Reason | None = None) -> HttpRes
 
 
 @router.post("/{id}/take-out-of-force", response=answers(PlanSnapshot, 404, 409, 412))
-def take_out_of_force(request: HttpRequest, id: int, if_match: Version = None) -> HttpResponse:
-    """A document in force; with If-Match only if that is the version which was read."""
-    plan, by, version = opened(request, id, if_match)
+def take_out_of_force(
+    request: HttpRequest, id: int, body: Seen | None = None, if_match: Version = None
+) -> HttpResponse:
+    """A document in force; with a version, here or in If-Match, only if it is at that one."""
+    plan, by, version = opened(request, id, if_match, body=body)
     return plan_response(actions.take_out_of_force(plan, by, version))
 
 
@@ -179,8 +182,10 @@ def pause(request: HttpRequest, id: int) -> HttpResponse:
 
 
 @router.post("/{id}/resume", response=answers(PlanSnapshot, 404, 409, 412))
-def resume(request: HttpRequest, id: int, if_match: Version = None) -> HttpResponse:
-    plan, by, version = opened(request, id, if_match)
+def resume(
+    request: HttpRequest, id: int, body: Seen | None = None, if_match: Version = None
+) -> HttpResponse:
+    plan, by, version = opened(request, id, if_match, body=body)
     return plan_response(actions.resume_plan(plan, by, version))
 
 
@@ -228,7 +233,7 @@ def plan_response(plan: Plan, status: int = 200) -> HttpResponse:
 
 
 class Opened(NamedTuple):
-    """The plan of an address, who asks, and the version that If-Match names."""
+    """The plan of an address, who asks, and the version that the body or If-Match names."""
 
     plan: Plan
     by: str
@@ -242,12 +247,14 @@ def opened(
     key: str = "",
     *,
     needed: bool = False,
+    body: Seen | None = None,
 ) -> Opened:
     """Raises NotFound for another person's plan, and where it has no subtask of this key."""
     plan = plan_of(request, id)
     if key:
         subtask_of(plan, key)
     version = version_seen(plan, if_match, needed=needed)
+    version = body.version if body and body.version is not None else version
     return Opened(plan, person(request).username, version)
 
 

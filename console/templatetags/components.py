@@ -12,6 +12,8 @@ from console.components import component
 from console.language import cached
 from plans.status import MARKS
 
+KEYED = ("id", "data_opens", "data_copy")  # attributes in which one of many is named
+
 register = template.Library()
 
 
@@ -44,11 +46,59 @@ def icon_button(
     icon: str, label: str, about: object = "", title: str = "", **attributes: object
 ) -> SafeString:
     """A button that is an icon. `label` is its name, and its tooltip where no `title` is given,
-    with what it is about at {}; attributes are written with _ for -, and True for one without a
-    value."""
-    named = flatatt({name.replace("_", "-"): value for name, value in attributes.items()})
+    with what it is about at {}; its attributes are written as those of `button`."""
     name = label.format(about)
-    return component("icon_button", icon=icon, label=name, title=title or name, attributes=named)
+    own = {"type": "button", "class": "icon-button", "aria_label": name, "title": title or name}
+    return component("button", icon=icon, attributes=flat(own | attributes))
+
+
+@register.simple_tag
+@lru_cache(maxsize=1024, typed=True)
+def button(
+    label: str,
+    icon: str = "",
+    kind: str = "",
+    size: str = "",
+    post: str = "",
+    why_not: str = "",
+    **attributes: object,
+) -> SafeString:
+    """A button with words, and an icon before them; with an href it is a link. What it `post`s to
+    is pressed once at a time; with a reason `why_not`, which it says, it cannot be pressed.
+
+    Attributes are written with _ for -, and True for one without a value; empty ones are left out.
+    """
+    element = "a" if "href" in attributes else "button"
+    own = {"type": "button"} if element == "button" else {}
+    own |= {"class": "button", "data_kind": kind, "data_size": size}
+    posts = {"hx_post": post, "hx_sync": "this:drop"} if post else {}
+    blocked = {"type": "button", "aria_disabled": "true", "title": why_not} if why_not else {}
+    given = own | posts | attributes | blocked
+    given = {name: value for name, value in given.items() if value != ""}
+    return component("button", element=element, icon=icon, label=label, attributes=flat(given))
+
+
+def flat(attributes: dict[str, object]) -> SafeString:
+    """As HTML has them; one of many has a `key` at {} in its id, and in what it opens."""
+    key = attributes.pop("key", "")
+    attributes |= {name: str(attributes[name]).format(key) for name in KEYED if name in attributes}
+    return flatatt({name.replace("_", "-"): value for name, value in attributes.items()})
+
+
+@register.simple_tag
+def search_field(label: str, css: str = "", finds: str = "", **attributes: object) -> SafeString:
+    """A field to search by, which may ask an address for what it `finds` while one types."""
+    own: dict[str, object] = {"type": "search", "autocomplete": "off"}
+    if finds:
+        own |= {"hx_get": finds, "hx_trigger": "input changed delay:150ms"}
+        own |= {"hx_sync": "this:replace"}
+    return component("search_field", label=label, css=css, attributes=flat(own | attributes))
+
+
+@register.simple_block_tag
+def toast(content: str, icon: str, words: str, **attributes: object) -> SafeString:
+    """What has just been done, with a form of these attributes that takes it back."""
+    return component("toast", content=content, icon=icon, words=words, attributes=flat(attributes))
 
 
 @register.simple_block_tag

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from django import template
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from agents.models import Message, ToolCall
@@ -59,6 +60,14 @@ class Asker:
 
     id: str
     name: str
+
+
+@register.simple_tag
+def message_attributes(message: Message, kind: str = "", seq: int = 0) -> SafeString:
+    """By what pages know a message, and which state of it they show."""
+    own = {"id": f"message-{message.pk}", "data-role": message.role}
+    own |= {"data-kind": kind or message.kind, "data-seq": str(seq or message.changed_seq)}
+    return format_html_join(" ", '{}="{}"', own.items())
 
 
 @register.filter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from django import template
@@ -23,6 +24,7 @@ from console.plan_page import SubtaskTiming
 from console.plan_texts import document, document_id, plan_text
 from console.status_labels import label_of_plan, why_left_out
 from console.templatetags.changes import changes_made, link_words
+from console.templatetags.components import button
 from console.templatetags.formats import tokens_used
 from plans.check_permission import tool_of
 from plans.check_text import CheckJson
@@ -99,6 +101,29 @@ def subtask_buttons_of(context: template.Context) -> list[PlanButton]:
     now: ConversationState = context["now"]
     plan, row = context["plan"], context["row"]
     return subtask_buttons(plan, row, now.conversation.pk, replanning=now.is_replanning)
+
+
+@register.simple_tag
+def plan_button(each: PlanButton, size: str = "") -> SafeString:
+    """One below a plan, at a subtask or on a card."""
+    own: dict[str, object] = {"id": each.id, "aria_label": str(each.name)}
+    if each.leads_to:
+        return button(str(each.label), each.icon, each.kind, size, href=each.leads_to, **own)
+    post, why_not = "", str(each.blocked)
+    if each.sends:
+        own["hx_vals"] = json.dumps(dict([each.sends]))
+    if why_not:
+        own["data_refusal"] = why_not
+    elif each.edits:
+        own |= {"data_edit_plan": True}
+    elif each.opens:
+        asks = {"data_to": each.to, "data_about": str(each.asks)} if each.to else {}
+        own |= {"data_opens": each.opens, **asks}
+    else:
+        post = each.to
+    if not why_not:
+        own["title"] = each.explains
+    return button(str(each.label), each.icon, each.kind, size, post, why_not, **own)
 
 
 def may_be_skipped(row: SubtaskSnapshot, plan: PlanSnapshot) -> bool:

@@ -16,11 +16,11 @@ from plans.actions.create import bind
 from plans.actions.verb import verb
 from plans.actions.versions import find_unstarted
 from plans.comments import MOST_CHARACTERS, kept_comments, sent_with, takes_comments
+from plans.expected_version import NOT_SENT
 from plans.models import Plan, State, Subtask, SubtaskComment
 from plans.queries import SYSTEM, checklist, record_event
 from plans.schemas import CommentAnswer, plain
 
-NOT_SENT = gettext_lazy("Nothing was sent.")
 APPROVED = gettext_lazy("v{version} is approved: comments are for a plan that waits for its yes.")
 
 

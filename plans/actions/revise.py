@@ -22,7 +22,7 @@ from plans.actions.versions import (
     rewrite,
     unstarted,
 )
-from plans.expected_version import NOT_CHANGED
+from plans.expected_version import NOT_CHANGED, NOT_SENT
 from plans.models import OPEN, Plan, State, Subtask
 from plans.queries import checklist, record_event
 from plans.schemas import Revision, SubtaskRevision
@@ -90,8 +90,8 @@ def give_up_attempt(subtask: Subtask) -> None:
     subtask.save(update_fields=["state", "started_at"])
 
 
-@verb("ask_for_changes", open=True, text=True, active=True)
-def ask_for_changes(plan: Plan, text: str, by: Actor) -> Turn:
+@verb("ask_for_changes", open=True, text=True, active=True, version=NOT_SENT)
+def ask_for_changes(plan: Plan, text: str, by: Actor, version: int | None = None) -> Turn:
     """Ask the agent for a next version, which waits for a yes; beside a document in force that is
     a message like any other."""
     _, turn = start_turn(plan.conversation, text, by, "plan" if plan.is_open else "chat")

@@ -424,6 +424,7 @@ IF_MATCH = [
     ("post", "/take-out-of-force", {}, document_in_force),
     ("patch", "", {"content": "Say task."}, document_in_force),
     ("post", "/comments/send", {}, commented),
+    ("post", "/revise", {"feedback": "Shorter, please"}, waiting),
     ("post", "/subtasks/s1/checks", {"check": CHECK}, waiting),
     ("put", "/subtasks/s1/checks/c1", {"check": CHECK}, checked),
     ("delete", "/subtasks/s1/checks/c1", {}, checked),
@@ -440,6 +441,20 @@ def test_the_api_refuses_an_older_version_wherever_one_is_named(alice, method, p
     assert rows() == before
     now = f'"{plan.version}"'
     assert api(alice, method, address, body, **{"If-Match": now}).status_code < 300
+
+
+@pytest.mark.parametrize(
+    ("verb", "where"), [("take-out-of-force", document_in_force), ("resume", paused)]
+)
+def test_a_version_in_a_body_counts_beside_that_of_a_header(alice, verb, where):
+    c = where()
+    address = f"/plans/{plan_of(c).pk}/{verb}"
+    before = rows()
+    stale = api(alice, "post", address, {"version": 7}, **{"If-Match": '"1"'})
+    assert (stale.status_code, stale.json()["current_version"]) == (409, 1)
+    assert api(alice, "post", address, {"versoin": 1}).status_code == 422
+    assert rows() == before
+    assert api(alice, "post", address, {"version": 1}).status_code == 200
 
 
 def test_a_proposal_beside_another_leaves_it_alone(alice):

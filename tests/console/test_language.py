@@ -219,15 +219,19 @@ class TestWhatIsWrong:
 
 
 @pytest.mark.usefixtures("translated")
-def test_a_turn_that_fails_says_so_in_the_language_it_was_asked_for_in():
+@pytest.mark.parametrize("asked", ["en", OTHER])
+@pytest.mark.parametrize("read", ["en", OTHER])
+def test_a_turn_that_fails_says_so_in_the_language_of_whoever_reads_it(asked, read):
     c = conversation()
     scripted({"status": 401, "body": "no"})
-    with translation.override(OTHER):
+    with translation.override(asked):
         tell(c, "Hello")
     drive()
-    [error] = c.messages.filter(kind="error")
-    assert error.meta["title"].startswith("⟦The model") and error.meta["remedy"] == "models"
-    assert error.text.startswith("⟦")
+    with translation.override(read):
+        [error] = c.messages.filter(kind="error")
+    title, mark = error.meta["title"], "⟦" * (read == OTHER)
+    assert title.startswith(f"{mark}The model") and error.meta["remedy"] == "models"
+    assert error.text.startswith(mark) and error.text.count("⟦") == len(mark)
 
 
 @pytest.mark.usefixtures("translated")

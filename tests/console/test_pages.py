@@ -191,6 +191,10 @@ def test_edits_that_cannot_be_saved_start_nothing_and_save_nothing(alice):
     assert response.status_code == 422
     assert "Give it a name." in html(response)
     assert plan_of(c).version == 1
+    edits = {"subtask_key": ["s1", "s2"], **editors(["Read", "Write"]), "plan_title": " "}
+    response = post(alice, f"/c/{c.pk}/plan/approve", version=1, **edits)
+    assert (response.status_code, plan_of(c).version) == (422, 1)
+    assert "Give it a title." in html(response)
 
 
 def test_edits_of_which_a_field_is_missing_start_nothing(alice):

@@ -72,7 +72,7 @@ def test_the_ids_within_a_subtask_carry_its_key():
         own = {"row.key", "{{ call }}", "{{ button.id }}"}  # a call, and a button, has its own
         own |= {f"add:{word}" for word in re.findall(r"\b(\w+)=row\|id_within:", text)}
         own |= {f"{{{{ {word[4:]} }}}}" for word in own if word.startswith("add:")}
-        ids = re.findall(r'\bid=("[^"]*"\S*)', text)
+        ids = re.findall(r'\bid=("[^"]*"(?: key=)?\S*)', text)
         without += [f"{name}: {id}" for id in ids if not any(each in id for each in own)]
     assert without == []
     assert {"_activity.html", "_failed.html", "_row.html"} <= parts

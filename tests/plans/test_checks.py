@@ -157,8 +157,7 @@ def test_a_reviewer_that_says_no_refuses():
 
 
 def test_a_reviewer_sees_what_was_done_and_not_what_was_thought():
-    c = begun(ASKED)
-    plan_of(c).subtasks.update(expected_outcome="A greeting")
+    c = begun(ASKED, names=("A greeting",))
     thinking = {**WRITES, "reasoning": "I shall cheat.", "text": "Now I write."}
     wire = worked(c, judging("VERDICT: yes", thinking, done("Greeted"), OVER))
     asked = next(each for each in wire.requests if "judge" in each["messages"][0]["content"])
@@ -166,6 +165,36 @@ def test_a_reviewer_sees_what_was_done_and_not_what_was_thought():
     assert "tools" not in asked or not asked["tools"]
     assert "A greeting" in text and "Greeted" in text and "write_file" in text
     assert "cheat" not in str(asked) and "Now I write" not in str(asked)
+
+
+def shown_to_reviewer(wire):
+    """By request of the reviewer: what it is told that a person approved, and the material."""
+    asked = [each["messages"] for each in wire.requests]
+    texts = [each[1]["content"] for each in asked if "You judge" in each[0]["content"]]
+    lines = [[line for line in text.splitlines() if line[:1] in ('"', "{")] for text in texts]
+    return [tuple(map(json.loads, each)) for each in lines]
+
+
+def test_a_reviewer_is_told_what_was_approved_and_not_what_waits():
+    c = begun(ASKED)
+    later = call("revise_current_plan", content="Anything will do.", expected_outcome="Nothing.")
+    wire = worked(c, judging("VERDICT: yes", WRITES, later, done("Greeted"), OVER))
+    assert plan_of(c).version == 2
+    [(approved, material)] = shown_to_reviewer(wire)
+    assert f"Plan: Tidy (v1)\nPlan number {plan_of(c).pk}." in approved
+    assert "Goal: Tidy up\n- s1 Write\n" in approved and "c1 review: Is it polite?" in approved
+    assert "Anything" not in approved and "planned" not in material
+
+
+def test_a_reviewer_is_told_apart_what_the_agent_changed_without_a_yes():
+    c = begun(ASKED, names=("Write", "Look"), plan={"confirm": "create"})
+    easier = call("update_subtask", key="s2", expected_outcome="Anything will do.")
+    replies = (WRITES, easier, done("Greeted"), done("Looked"), OVER)
+    wire = worked(c, judging("VERDICT: yes", *replies))
+    assert (plan_of(c).approved_version, states(c)) == (2, ["done", "done"])
+    _, (approved, material) = shown_to_reviewer(wire)
+    assert "- s2 Look" in approved and "Anything" not in approved
+    assert "Expected outcome: Anything will do." in material["planned"]
 
 
 def test_a_reviewer_sees_what_became_of_the_files():
@@ -181,7 +210,7 @@ def test_a_reviewer_sees_what_became_of_the_files():
 def asked_about(c, question, *diffs):
     """The material that a reviewer gets, where these files were changed so."""
     plan = plan_of(c)
-    plan.approved_kind = "person"
+    plan.read_version = plan.approved_version = 1
     changed = Changed("\n".join(path for path, _ in diffs), diffs)
     material = Material(plan, plan.subtasks.get(), "Done", None)
     text = question_text({**ASKED, "question": question}, material, changed, 60_000)

@@ -224,6 +224,19 @@ def test_a_message_that_is_taken_back_gives_its_comments_back_to_the_subtasks(c,
     assert comments(c) == ["Shorter.", "", ""]
 
 
+def test_what_was_said_beside_comments_goes_back_into_the_message_box(c):
+    turn = talk.start_turn(c, "first", "alice", "plan")[1]
+    Turn.objects.filter(pk=turn.pk).update(state="running")
+    for more in ("", "And all in French."):
+        comment(c, "s1", "Shorter.")
+        actions.send_comments(plan_of(c), "alice", more=more)
+    talk.stop_reply(c, "alice")
+    c.refresh_from_db()
+    assert c.unsent == "And all in French."
+    assert notices(c) == ["1 message was not sent: it is back in the message box."]
+    assert comments(c)[0] == "Shorter.\n\nShorter."
+
+
 def test_what_was_kept_meanwhile_stands_beside_what_came_back(c):
     comment(c, "s1", "Shorter.")
     talk.start_turn(c, "first", "alice", "plan")

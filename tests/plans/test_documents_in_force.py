@@ -27,12 +27,17 @@ from tests.inner import (
 )
 from tests.inner import GATE_PLAN_TOOLS as PLAN_TOOLS
 from tests.world import (
+    agent,
+    calls_of,
     conversation,
+    done,
     drive,
     files_of,
     person,
     plan_of,
+    proposal,
     scripted,
+    scripted_agents,
     signed_in,
     tell,
     texts,
@@ -135,6 +140,13 @@ def test_the_yes_puts_it_in_force_and_the_conversation_says_so():
     )
     line = Message.objects.get(conversation=c, kind="notice")
     assert (line.meta, line.text) == ({"closing": now.id, "in_force": 1}, "Approved as v1.")
+
+
+def test_below_a_document_that_waits_stands_no_button_for_subtasks(alice):
+    c = proposed_document()
+    assert 'id="add-subtask"' not in alice.get(f"/c/{c.pk}/").content.decode()
+    propose(c, "Read")
+    assert 'id="add-subtask"' in alice.get(f"/c/{c.pk}/").content.decode()
 
 
 def test_until_the_yes_to_the_next_version_the_approved_one_is_in_force():
@@ -256,6 +268,46 @@ def test_the_turn_after_the_yes_is_told_its_text_and_the_attempts_of_a_plan_besi
     drive()
     for request in model.requests:
         assert "Say job." in texts_of(request["messages"], "system")
+
+
+def test_agents_that_are_called_are_told_what_is_in_force_where_the_person_is():
+    long = "A rule of the house. " * 2_000
+    deeper = agent(instructions="I am deeper", plan={"enabled": False})
+    helper = agent(instructions="I am helper", tools={f"run_agent:{deeper}": "allow"})
+    tools = {f"run_agent:{helper}": "allow"}
+    c = document_in_force("Say job.", instructions="I am boss", tools=tools)
+    propose_document(c, long, "Long style")
+    actions.approve_plan(plan_of(c), 1, "alice")
+    number = plan_of(c).pk
+    scripts = {
+        "I am boss": [call("run_agent", agent=helper, task="Tidy."), say("It is tidy.")],
+        "I am helper": [call("run_agent", agent=deeper, task="Look."), say("It was looked at.")],
+        "I am deeper": [call("get_plan", plan=number), say("Looked.")],
+    }
+    model = scripted_agents({name: [*each] for name, each in scripts.items()})
+    tell(c, "Have it tidied.")
+    assert not [call.result for call in calls_of(c) if call.state != "done"]
+    told = [texts_of(request["messages"], "system") for request in model.requests]
+    assert len(told) == 6 and all("Say job." in each for each in told)
+    assert long[:5000] in texts_of(model.requests[3]["messages"], "tool")
+    offered = [{each["function"]["name"] for each in r["tools"]} for r in model.requests]
+    assert ["revise_current_plan" in each for each in offered] == [True, *[False] * 4, True]
+
+
+def test_so_are_those_that_plan_their_part_of_a_subtask():
+    helper = agent(instructions="I am helper")
+    tools = {f"run_agent:{helper}": "allow"}
+    c = document_in_force("Say job.", instructions="I am boss", tools=tools)
+    propose(c, "Delegate")
+    scripts = {
+        "I am boss": [call("run_agent", agent=helper, task="Tidy."), done(), say("It is tidy.")],
+        "I am helper": [proposal("Half"), say("I will."), done(), say("It is half done.")],
+    }
+    model = scripted_agents(scripts)
+    actions.approve_plan(plan_of(c), 1, "alice")
+    drive()
+    told = [texts_of(request["messages"], "system") for request in model.requests]
+    assert len(told) == 7 and all("Say job." in each for each in told)
 
 
 def test_while_a_version_waits_a_model_is_told_what_is_in_force_and_what_waits():

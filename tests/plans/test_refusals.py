@@ -265,8 +265,8 @@ TABLE = {
     "edit_plan": (waiting, lambda plan, seen: actions.edit_plan(plan, EDIT, "alice", seen), TEXT),
     "ask_for_changes": (
         waiting,
-        lambda plan, _: actions.ask_for_changes(plan, "Shorter.", "alice"),
-        {closed: CLOSED, elsewhere: ELSEWHERE.format("changed"), child: HELPER},
+        lambda plan, seen: actions.ask_for_changes(plan, "Shorter.", "alice", seen),
+        {closed: CLOSED, elsewhere: ELSEWHERE.format("sent"), version: NOT_SENT, child: HELPER},
     ),
     "take_out_of_force": (
         lambda: document_in_force(title="Tidy the docs"),

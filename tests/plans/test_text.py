@@ -117,20 +117,25 @@ def without_indent(text: str, most: int) -> str:
 
 
 @pytest.mark.parametrize("seed", range(60))
-@pytest.mark.parametrize("room", [6_000, MOST_TOKENS])
+@pytest.mark.parametrize("room", [1_000, MOST_TOKENS])
 @pytest.mark.sampled(20)
 def test_a_random_plan_is_within_its_bound_and_all_of_it_is_named_and_can_be_read(seed, room):
     text = RandomPlan(seed).plan_text()
     shown = text.within(room)
     assert shown == RandomPlan(seed).plan_text().within(room)  # it follows from the plan alone
     assert estimate_tokens(plan_context(text, "auto", room)) <= room
-    assert estimate_tokens(shown) <= room or room < MOST_TOKENS  # else the prompt refers to it
+    assert estimate_tokens(shown) <= room
     rows = {}
     for found in re.finditer(r"(?m)^- \[(\w+)(?: \+([\d,]+))?\] (s\d+) ", shown):
         rows[found[3]] = found
-    assert list(rows) == [each.key for each in text.subtasks]
-    for subtask in text.subtasks:
-        found = rows[subtask.key]
+    more = re.search(r"\n… and ([\d,]+) more$", shown, re.MULTILINE)
+    left = [each for each in text.subtasks if each.key not in rows]
+    assert len(left) == (int(more[1].replace(",", "")) if more else 0)
+    assert not left or room < MOST_TOKENS
+    first = [each.is_settled for each in text.subtasks if each.key in rows]
+    assert not any(first) or all(each.is_settled for each in left)
+    for key, found in rows.items():
+        subtask = next(each for each in text.subtasks if each.key == key)
         assert found[1] == subtask.state
         if found[2] is None:
             for each in written(text, subtask):
@@ -142,7 +147,8 @@ def test_a_random_plan_is_within_its_bound_and_all_of_it_is_named_and_can_be_rea
         is_shown = not words or f"] {key}\n" not in f"{shown}\n"
         assert not is_shown or words in shown
         assert words in read_by_keys(text, key)
-    assert ("are not shown here" in shown) == (" +" in str([*rows.values()]) or "\n- [+" in shown)
+    is_named = " +" in str([*rows.values()]) or "\n- [+" in shown
+    assert ("are not shown here" in shown) == (is_named or bool(left))
 
 
 def test_what_is_open_has_the_room_before_what_is_done():
@@ -152,6 +158,23 @@ def test_what_is_open_has_the_room_before_what_is_done():
     assert shown.count("y" * 300) == 3
     assert "x" * 3_000 not in shown and "z" * 3_000 not in shown
     assert "- [done +3,002] s0 Old\n" in shown and "- [+3,000] content\n" not in shown
+
+
+@pytest.mark.parametrize("room", [200, 1_000])
+@pytest.mark.parametrize("reads_on", [True, False])
+def test_names_that_have_no_room_are_counted_those_of_what_is_done_first(room, reads_on):
+    done = [Subtask(key=f"s{n}", name="Old thing", state="done") for n in range(200)]
+    rest = [Subtask(key=f"s{n}", name="New thing", state="todo") for n in range(200, 400)]
+    rest[0].state = State.IN_PROGRESS
+    text = PlanText(Plan(title="T", content="z" * 9_000), [*done, *rest], "Plan number 1.")
+    for states in ((), (State.TODO,), [*State]):
+        shown = text.within(room, states, reads_on=reads_on)
+        assert room * 0.8 < estimate_tokens(shown) <= room
+        assert "] content\n" in shown and "- [in_progress] s200 New thing\n" in shown
+        assert "Old thing" not in shown
+        named = shown.count("New thing")
+        assert f"\n… and {400 - named} more" in shown
+        assert shown.endswith("judge it." if reads_on else " more")
 
 
 def test_nothing_that_somebody_wrote_can_pass_for_another_field_or_subtask():

@@ -91,6 +91,15 @@ def test_a_reviewer_is_asked_once_about_what_stays():
     assert sorted(results(c)) == [("c1", True), ("c2", False), ("c3", True)]
 
 
+def test_files_are_looked_at_last_behind_a_review_too():
+    """A command that had changed nothing takes a file away when it is asked behind the review."""
+    late = "mkdir -p .git; echo x >> .git/n; test $(wc -l < .git/n) -lt 3 || rm a.txt"
+    c = begun(EXISTS, command("echo x >> log"), command(late), ASKED, plan=ONCE)
+    worked(c, WRITES, done(), say("VERDICT: yes"))
+    assert (first(c)["state"], first(c)["verified"]) == ("todo", None)
+    assert said(c, 0) == "It held, and did not stay so: a.txt is not there."
+
+
 def test_what_a_person_changes_before_they_allow_a_check_is_seen():
     c = begun(EXISTS, command("true"), tools=ASKING, plan=ONCE)
     worked(c, WRITES, done())

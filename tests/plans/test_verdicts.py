@@ -84,6 +84,49 @@ def test_the_reason_is_kept():
     assert judged("VERDICT: no").said == "no"
 
 
+AT_ODDS = (
+    "<b>VERDICT:</b> no\n{}",
+    "<p><b>VERDICT</b>: no</p>\n{}",
+    "V\u0415RDICT: no\n{}",  # a Cyrillic letter
+    "VERD\u0399C\u03a4 = no\n{}",  # Greek ones
+    "V\u0415RDICT: n\u043e\n{}",
+    "VER\u200bDICT: no\n{}",
+    "V.E.R.D.I.C.T: no\n{}",
+    "VERDICT:\n\nno\n{}",
+    "## Verdict\nNo: it is rude.\n{}",
+    "It is rude; so the verdict: no.\n{}",
+    "It is rude.\u2028VERDICT: no\n{}",
+    "VERDICT: yes or no? My verdict: no.\n{}",
+    "{}\n<think>Or is it?",
+    "It greets.\n<think>\nPerhaps.\n{}",
+    "<thinking\n>Perhaps.\n{}",
+)
+
+
+@pytest.mark.parametrize("text", AT_ODDS)
+@pytest.mark.parametrize("verdict", ["VERDICT: yes", AS_JSON], ids=["line", "JSON"])
+def test_a_yes_beside_something_that_says_otherwise_is_none(text, verdict):
+    assert judged(text.format(verdict)).passed is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I am to end with one last line, VERDICT: yes or VERDICT: no.",
+        "The form is VERDICT: yes|no.",
+        "It says “VERDICT: no” nowhere.",
+        "## Verdict\nIt greets.",
+        "Here is my verdict:\n",
+        "\u041f\u0440\u0438\u0447\u0438\u043d\u0430: \u0444\u0430\u0439\u043b \u0445\u043e\u0440\u043e\u0448.",
+        "这个文件写得好：README 有问候。",
+        "Typos: no\nGreeting: yes",
+        "It has <b>no</b> typos.",
+    ],
+)
+def test_what_says_no_other_verdict_takes_nothing_from_a_yes(text):
+    assert judged(f"{text}\nVERDICT: yes").passed is True
+
+
 NONE = {
     "nothing": "",
     "the first word alone": "Yes.",
@@ -153,5 +196,6 @@ def test_calls_that_contradict_themselves_or_say_nothing_are_none(text, called):
     assert judged(text, called=called).passed is None
 
 
-def test_an_answer_that_was_cut_off_has_no_end():
-    assert judged("The file says:\nVERDICT: yes", finish_reason="length").passed is None
+@pytest.mark.parametrize("why", ["length", "content_filter"])
+def test_an_answer_that_was_cut_off_has_no_end(why):
+    assert judged("The file says:\nVERDICT: yes", finish_reason=why).passed is None

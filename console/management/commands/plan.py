@@ -31,6 +31,7 @@ from plans.changes.recorded import changes_text
 from plans.changes.scope import Scope
 from plans.check_text import looks_at
 from plans.documents import DONE
+from plans.expected_version import NOT_CHANGED, NOT_STARTED
 from plans.models import LIVE, OPEN, SETTLED, ActivePlan, CheckResult, Plan
 from plans.queries import checklist, reload
 from plans.search import rows_of
@@ -272,7 +273,7 @@ class Command(PlainCommand):
         return plan
 
     def take_out_of_force_plan(self, plan: Plan, version: int | None, **_: object) -> Plan:
-        return actions.take_out_of_force(plan, by(), self.version_read(plan, version))
+        return actions.take_out_of_force(plan, by(), self.version_read(plan, version, NOT_CHANGED))
 
     def delete_plan(self, plan: Plan, id: int, **_: object) -> None:
         actions.delete_plan(plan, by())
@@ -303,7 +304,7 @@ class Command(PlainCommand):
         else:
             self.say(sentence)
 
-    def version_read(self, plan: Plan, named: int | None) -> int:
+    def version_read(self, plan: Plan, named: int | None, outcome: object = NOT_STARTED) -> int:
         """The version that a person has read: the named one, or at a terminal that of now.
 
         Raises Conflict where nobody was shown any.
@@ -311,7 +312,7 @@ class Command(PlainCommand):
         if named is None and not self.is_at_a_terminal():
             raise Conflict(
                 f"Without a terminal, name the version of plan {plan.pk} that you have read, such "
-                f"as --version {plan.version}. Nothing was started."
+                f"as --version {plan.version}. {outcome}"
             )
         return plan.version if named is None else named
 
