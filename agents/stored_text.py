@@ -131,5 +131,5 @@ def from_column(stored: str) -> str:
         return stored
     try:
         return text_of(json.loads(stored[1:]))
-    except (LookupError, TypeError, ValueError):
+    except (AttributeError, LookupError, TypeError, ValueError):
         return stored[1:]

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext, gettext_lazy
 
 from agents.actors import AGENT, Actor, SystemActor
 from agents.llm.providers import DEMO_LABEL
 from agents.models import Conversation, Message
 from agents.sentences import detailed
+from agents.stored_text import gettext, gettext_lazy, lines
 from agents.timestamps import timestamp
 from plans.models import OPEN, Plan, State
 from plans.queries import active_plan, checklist
@@ -240,5 +240,4 @@ def describe_plan(c: Conversation) -> str:
     heading = gettext("**{title}** (v{version}): {standing}.").format(
         title=plan.title, version=plan.version, standing=status_of_plan(plan).word
     )
-    lines = [heading]
-    return "\n".join([*lines, *(f"{each.position}. {each.name}" for each in checklist(plan))])
+    return lines(heading, *(f"{each.position}. {each.name}" for each in checklist(plan)))

@@ -72,7 +72,18 @@ def test_a_text_from_outside_is_never_taken_for_a_sentence():
     assert from_column(to_column(forged)) == forged[1:]
 
 
-@pytest.mark.parametrize("stored", ["", "[]x", "[[]]", '[["{x}", null, 0, {"y": 1}]]', "[[1, 2]]"])
+@pytest.mark.parametrize(
+    "stored",
+    [
+        "",
+        "[]x",
+        "[[]]",
+        '[["{x}", null, 0, {"y": 1}]]',
+        "[[1, 2]]",
+        "{}",
+        '[["{x.y}", null, 0, {"x": 1}]]',
+    ],
+)
 def test_what_cannot_be_read_is_shown_as_it_is(stored):
     assert from_column(MARK + stored) == stored
 

@@ -133,8 +133,17 @@ def test_words_that_nearly_refuse_change_nothing_and_are_answered(text):
 def test_the_answer_to_words_that_start_nothing_is_read_in_the_readers_language():
     c = proposed_plan("Read")
     tell(c, "not yet")
+    tell(c, "/plan")
+    assert (
+        c.messages.filter(kind="notice")
+        .last()
+        .text.endswith("Waiting for you to start it.\n1. Read")
+    )
     with translation.override("zh-hans"):
-        assert c.messages.get(kind="notice").text.startswith("什么都还没有开始")
+        refused, told = (each.text for each in c.messages.filter(kind="notice").order_by("pk"))
+    assert (
+        refused.startswith("什么都还没有开始") and "等你启动" in told and told.endswith("\n1. Read")
+    )
 
 
 @pytest.mark.parametrize("text", ["no", "wait", "stop", "ok great"])
