@@ -218,6 +218,7 @@ def test_a_long_outcome_is_short_while_the_plan_runs_unless_it_is_unfolded(site,
     outcome, fold = tab.row(1).locator(".step-outcome"), tab.row(1).locator("[data-shows-outcome]")
     is_whole = "each => each.scrollHeight <= each.clientHeight + 1"
     expect(fold).to_have_accessible_name("Show all of subtask 1")
+    expect(outcome).to_be_visible()  # the drawer opens by itself
     assert not outcome.evaluate(is_whole)
     fold.press("Enter")
     expect(fold).to_have_accessible_name("Show less of subtask 1")
