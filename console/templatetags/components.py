@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from django import template
 from django.forms.utils import flatatt
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 
 from console.components import component
@@ -14,6 +14,7 @@ from console.language import cached
 from plans.status import MARKS
 
 KEYED = ("id", "data_opens", "data_copy")  # attributes in which one of many is named
+AS_JSON = ("hx_vals", "hx_config")  # with quotation marks, which a template's own text may keep
 
 register = template.Library()
 
@@ -89,6 +90,7 @@ def flat(attributes: dict[str, object]) -> SafeString:
     """As HTML has them; one of many has a `key` at {} in its id, and in what it opens."""
     key = attributes.pop("key", "")
     attributes |= {name: str(attributes[name]).format(key) for name in KEYED if name in attributes}
+    attributes |= {name: escape(attributes[name]) for name in AS_JSON if name in attributes}
     return flatatt({name.replace("_", "-"): value for name, value in attributes.items()})
 
 
