@@ -80,7 +80,6 @@ def test_a_text_from_outside_is_never_taken_for_a_sentence():
         "[[]]",
         '[["{x}", null, 0, {"y": 1}]]',
         "[[1, 2]]",
-        "{}",
         '[["{x.y}", null, 0, {"x": 1}]]',
     ],
 )
